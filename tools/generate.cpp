@@ -28,6 +28,18 @@ Tensor random_strings(const Shape& shape, std::mt19937_64& random) {
 // The meaning of an input, guessed by its name; masks are all ones.
 enum class Meaning : std::uint8_t { numbers, mask };
 
+// Element i of an input that fits its readers.
+template <class T>
+T fitting_element(std::mt19937_64& random, const Fit& fit, std::int64_t i) {
+  if (fit.form == Fit::Form::reshape) return static_cast<T>(static_cast<float>(i == 0 ? -1 : 1));
+  const auto count = static_cast<std::uint64_t>(fit.high - fit.low) + 1;
+  const std::int64_t v = fit.low + static_cast<std::int64_t>((random() >> 11) % count);
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(v);
+  else
+    return T(static_cast<float>(v));
+}
+
 template <class T>
 T random_element(std::mt19937_64& random, Meaning meaning) {
   const bool mask = meaning == Meaning::mask;
@@ -49,7 +61,8 @@ T random_element(std::mt19937_64& random, Meaning meaning) {
 
 }  // namespace
 
-Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed) {
+Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed,
+                               const std::optional<Fit>& fit) {
   std::mt19937_64 random(seed);
   if (!type.shape.checked_elements(size_of(type.dtype)))
     return Status(Code::invalid_argument,
@@ -63,7 +76,7 @@ Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, st
     if constexpr (!std::is_same_v<T, StringRef>) {
       T* data = reinterpret_cast<T*>(t.mutable_data());
       for (std::int64_t i = 0; i < type.shape.elements(); ++i)
-        data[i] = random_element<T>(random, meaning);
+        data[i] = fit ? fitting_element<T>(random, *fit, i) : random_element<T>(random, meaning);
     }
   });
   return t;

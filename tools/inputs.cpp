@@ -128,9 +128,8 @@ struct GuessedShape {
 
 Result<GuessedShape> complete_shape(const ValueSpec& spec, const Dimensions& dimensions) {
   const bool given = dimensions.shapes.count(spec.name) > 0;
-  if (!spec.has_rank && !given)
-    return Status(Code::invalid_argument,
-                  cat("input '", shown(spec.name), "' may have any shape; give one with --shape"));
+  // One element broadcasts with everything.
+  if (!spec.has_rank && !given) return GuessedShape{.shape = {1}, .guessed = true, .symbols = {}};
   const std::vector<std::int64_t> dims = known_dims(spec, dimensions);
   if (dims.size() > Shape::max_rank)
     return Status(Code::unsupported,
@@ -174,7 +173,8 @@ Result<Tensor> read_raw(const std::string& path, const ValueSpec& spec,
 struct Preparation {
   const Dimensions& dimensions;
   ImageOptions options;
-  double default_crop = 1;
+  double default_crop;
+  const Fits& fits;
 };
 
 Result<Tensor> read_picture(const std::string& path, const ValueSpec& spec, const Preparation& p) {
@@ -218,8 +218,8 @@ Result<Tensor> filled(const TensorType& type, float value) {
   return t;
 }
 
-Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions,
-                            std::uint64_t seed) {
+Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions, std::uint64_t seed,
+                            const std::optional<Fit>& fit) {
   InputValue v{.origin = "generated"};
   if (spec.is_optional()) {
     v.kind = InputValue::Kind::none;
@@ -227,16 +227,17 @@ Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions,
   }
   if (spec.kind == ValueSpec::Kind::sequence) v.kind = InputValue::Kind::sequence;
   QUERN_ASSIGN(const GuessedShape shape, complete_shape(spec, dimensions));
-  QUERN_ASSIGN(Tensor t, generate_tensor({spec.dtype, shape.shape}, spec.name, seed));
+  QUERN_ASSIGN(Tensor t, generate_tensor({spec.dtype, shape.shape}, spec.name, seed, fit));
   v.tensors.push_back(std::move(t));
   v.guessed_shape = shape.guessed;
   v.guesses = shape.symbols;
   return v;
 }
 
-Result<InputValue> read_input(const std::string& source, const ValueSpec& spec, std::uint64_t seed,
-                              const Preparation& p) {
-  if (source == "random") return generate(spec, p.dimensions, seed);
+// For input `i`.
+Result<InputValue> read_input(const std::string& source, const ValueSpec& spec, std::size_t i,
+                              std::uint64_t seed, const Preparation& p) {
+  if (source == "random") return generate(spec, p.dimensions, seed + i, p.fits.of(i));
   if (source == "ones" || source == "zeros") {
     QUERN_ASSIGN(const GuessedShape shape, complete_shape(spec, p.dimensions));
     QUERN_ASSIGN(Tensor t, filled({spec.dtype, shape.shape}, source == "ones" ? 1.0F : 0.0F));
@@ -270,7 +271,8 @@ class InputMaker {
     const Dimensions dimensions = all_dimensions();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (done_[i]) continue;
-      QUERN_ASSIGN(values_[i], generate(specs_[i], dimensions, args_.seed + i));
+      QUERN_ASSIGN(values_[i],
+                   generate(specs_[i], dimensions, args_.seed + i, preparation_.fits.of(i)));
     }
     return std::move(values_);
   }
@@ -297,9 +299,15 @@ class InputMaker {
       const std::vector<std::int64_t> dims = known_dims(specs_[i], d);
       for (std::size_t k = 0; k < std::min(dims.size(), specs_[i].symbols.size()); ++k)
         if (dims[k] < 0 && !specs_[i].symbols[k].empty())
-          d.guesses.emplace(specs_[i].symbols[k], usual_dim(dims, k));
+          d.guesses.emplace(specs_[i].symbols[k],
+                            std::max(usual_dim(dims, k), least_dim(specs_[i].symbols[k])));
     }
     return d;
+  }
+
+  std::int64_t least_dim(const std::string& symbol) const {
+    const auto at = preparation_.fits.least_dims.find(symbol);
+    return at == preparation_.fits.least_dims.end() ? 0 : at->second;
   }
 
   Status from_data_set() {
@@ -326,7 +334,7 @@ class InputMaker {
                   ": which input? Write NAME=FILE; the model has: ", joined(names))};
     const auto i = static_cast<std::size_t>(
         a.name.empty() ? 0 : std::ranges::find(names, a.name) - names.begin());
-    auto value = read_input(a.value, specs_[i], args_.seed + i, preparation_);
+    auto value = read_input(a.value, specs_[i], i, args_.seed, preparation_);
     if (!value) return std::move(value).error().in(cat("input '", shown(specs_[i].name), "'"));
     set(i, std::move(*value));
     return {};
@@ -373,11 +381,11 @@ Result<InputValue> read_value(const std::string& path, const ValueSpec& spec) {
 
 Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
                                             const ModelMetadata& metadata, const InputArgs& args,
-                                            double default_crop) {
+                                            double default_crop, const Fits& fits) {
   QUERN_ASSIGN(const Dimensions dimensions, parse_dimensions(args, specs));
   QUERN_ASSIGN(const ImageOptions options,
                parse_image_options(with_metadata(args.preparation, metadata)));
-  const Preparation preparation{dimensions, options, default_crop};
+  const Preparation preparation{dimensions, options, default_crop, fits};
   return InputMaker(specs, args, preparation).run();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <quern/tensor.h>
 
 #include "graph/type.h"
+#include "tools/fitting.h"
 #include "tools/options.h"
 
 namespace quern::tools {
@@ -45,17 +47,19 @@ Result<Dimensions> parse_dimensions(const InputArgs& args, const std::vector<Val
 std::vector<std::int64_t> known_dims(const ValueSpec& spec, const Dimensions& dimensions);
 
 // One value per input, in their order. What nothing is said about is generated from args.seed:
-// floats in [0, 1), small integers, masks of ones, one tensor to a sequence, empty optionals.
+// elements that fit its readers where `fits` has them, else floats in [0, 1), small integers, masks
+// of ones; one tensor to a sequence, empty optionals, one element where any shape will do.
 Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
                                             const ModelMetadata& metadata, const InputArgs& args,
-                                            double default_crop = 1);
+                                            double default_crop = 1, const Fits& fits = {});
 
 // Other numbers for what was guessed, each a set of texts as --dim takes them, for models that the
 // first guess does not fit: one dimension the sum of two others (past and new tokens), all ones.
 std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue>& inputs);
 
 // Elements of `type` for an input called `name`.
-Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed);
+Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed,
+                               const std::optional<Fit>& fit = std::nullopt);
 
 // Reads input_K.pb or output_K.pb for an input or output of this type.
 Result<InputValue> read_value(const std::string& path, const ValueSpec& spec);

@@ -62,7 +62,8 @@ std::string guesses_text(const std::vector<InputValue>& inputs) {
 }
 
 // With other guesses where the first ones do not fit the model.
-Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs, double crop) {
+Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs, double crop,
+               const Fits& fits) {
   const auto attempt = [&]() -> Status {
     QUERN_TRY(bind_inputs(*o.session, o.inputs));
     return o.session->prepare(o.deadline);
@@ -73,7 +74,7 @@ Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs
   for (const std::vector<std::string>& dims : other_guesses(guessed)) {
     InputArgs other = inputs;
     other.dims.insert(other.dims.end(), dims.begin(), dims.end());
-    auto made = make_inputs(o.executable->inputs(), metadata, other, crop);
+    auto made = make_inputs(o.executable->inputs(), metadata, other, crop, fits);
     if (!made) continue;
     o.inputs = std::move(*made);
     if (!attempt().ok()) continue;
@@ -149,13 +150,15 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   const bool is_compiled = is_artefact_file(path);
   if (is_compiled) QUERN_TRY(refuse_compiled_options(device, options));
   std::optional<Model> model;
+  Fits fits;
   if (!is_compiled) {
     QUERN_ASSIGN(
         model,
         load_model(path, {.max_bytes = compile.memory_limit, .deadline = o.deadline, .ops = ops}));
     o.phases.load_ms = watch.lap();
-    QUERN_ASSIGN(o.inputs,
-                 make_inputs(model->inputs(), model->metadata(), inputs, options.default_crop));
+    fits = fits_of(model->graph());
+    QUERN_ASSIGN(o.inputs, make_inputs(model->inputs(), model->metadata(), inputs,
+                                       options.default_crop, fits));
     watch.lap();
   }
   if (is_compiled) {
@@ -173,7 +176,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   const ModelMetadata metadata = o.executable->metadata();
   QUERN_ASSIGN(o.session, Session::create(o.executable));
   QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));
-  QUERN_TRY(prepare(o, metadata, inputs, options.default_crop));
+  QUERN_TRY(prepare(o, metadata, inputs, options.default_crop, fits));
   o.phases.plan_ms = watch.lap();
   return o;
 }

@@ -58,12 +58,13 @@ std::string data_set(const std::string& model) {
   return fs::exists(set + "/input_0.pb") ? set : "";
 }
 
-// The inputs of the data set, or generated ones, as files that both engines read.
+// The inputs of the data set, or generated ones that fit the model, as files that both engines
+// read.
 Result<std::vector<TensorFile>> write_inputs(const std::string& model, const std::string& folder) {
-  QUERN_ASSIGN(const Model loaded, tools::load_model(model));
-  const auto specs = loaded.inputs();
-  QUERN_ASSIGN(const auto values,
-               tools::make_inputs(specs, loaded.metadata(), {.data_set = data_set(model)}));
+  QUERN_ASSIGN(const tools::Opened opened,
+               tools::open_model(model, {.data_set = data_set(model)}, {}));
+  const auto& specs = opened.executable->inputs();
+  const auto& values = opened.inputs;
   std::vector<TensorFile> files;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (values[i].kind == tools::InputValue::Kind::none) continue;

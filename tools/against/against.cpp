@@ -137,7 +137,8 @@ Result<std::vector<Inputs>> all_inputs(const VerifyArgs& args, const std::string
     }
   }
   if (!all.empty()) return all;
-  QUERN_ASSIGN(auto made, make_inputs(model.inputs(), model.metadata(), args.inputs));
+  QUERN_ASSIGN(auto made, make_inputs(model.inputs(), model.metadata(), args.inputs, 1,
+                                      fits_of(model.graph())));
   const bool generated = std::ranges::any_of(made, &InputValue::generated);
   all.push_back({generated ? cat("generated inputs, seed ", args.inputs.seed) : "the given inputs",
                  std::move(made)});

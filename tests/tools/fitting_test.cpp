@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fitting.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "graph/ops/binary.h"
+#include "graph/ops/control_flow.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/reshape.h"
+#include "graph/reference.h"
+#include "tools/inputs.h"
+
+namespace quern::tools {
+namespace {
+
+constexpr Fit within(std::int64_t low, std::int64_t high) {
+  return {.form = Fit::Form::range, .low = low, .high = high};
+}
+
+class Fitting : public ::testing::Test {
+ protected:
+  ValueId integers(Dims dims) { return graph_.add_input("", {DType::i64, std::move(dims)}); }
+  ValueId table(std::int64_t rows) {
+    return graph_.add_constant(*Tensor::zeros({DType::f32, {rows, 4}}));
+  }
+  ValueId number(std::int64_t v) {
+    return graph_.add_constant(Tensor::from_values<std::int64_t>(DType::i64, {}, std::span(&v, 1)));
+  }
+  ValueId add(Op op, std::vector<ValueId> inputs) {
+    auto added = graph_.add(std::move(op), std::move(inputs));
+    EXPECT_TRUE(added);
+    return added ? *added : no_value;
+  }
+  std::optional<Fit> first_fit(std::size_t most_uses = 1000) const {
+    return fits_of(graph_, most_uses).of(0);
+  }
+
+  Graph graph_{builtin_ops()};
+};
+
+TEST_F(Fitting, IndicesLieWithinTheTable) {
+  const ValueId ids = integers({2, 3});
+  add(Gather{}, {table(7), ids});
+  EXPECT_EQ(first_fit(), within(0, 6));
+}
+
+TEST_F(Fitting, TheSmallestOfSeveralTablesCounts) {
+  const ValueId ids = integers({2, 3});
+  add(Gather{}, {table(7), ids});
+  add(Gather{}, {table(5), add(Unsqueeze{}, {ids, number(0)})});
+  EXPECT_EQ(first_fit(), within(0, 4));
+}
+
+TEST_F(Fitting, WhatIsAddedOnTheWayCounts) {
+  const ValueId ids = integers({3});
+  add(Gather{}, {table(7), add(Binary{BinaryKind::add}, {ids, number(2)})});
+  EXPECT_EQ(first_fit(), within(-2, 4));
+}
+
+TEST_F(Fitting, OfATableOfOpenSizeTheFirstRowIsSure) {
+  const ValueId ids = integers({3});
+  const ValueId rows = graph_.add_input("", {DType::f32, Dims{graph_.symbol("rows"), 4}});
+  add(Gather{}, {rows, ids});
+  EXPECT_EQ(first_fit(), within(0, 0));
+}
+
+TEST_F(Fitting, BodiesReadToo) {
+  const ValueId ids = integers({3});
+  Graph then_body(builtin_ops()), else_body(builtin_ops());
+  for (Graph* body : {&then_body, &else_body}) {
+    const ValueId inner = body->add_input("", {DType::i64, Dims{3}});
+    const ValueId rows = body->add_constant(*Tensor::zeros({DType::f32, {6, 2}}));
+    body->add_output(*body->add(Gather{}, {rows, inner}), "");
+  }
+  const ValueId condition = graph_.add_input("", {DType::boolean, Dims{}});
+  std::vector<Graph> bodies;
+  bodies.push_back(std::move(then_body));
+  bodies.push_back(std::move(else_body));
+  ASSERT_TRUE(graph_.add_node(If{}, {condition, ids}, "", 1, std::move(bodies)));
+  EXPECT_EQ(first_fit(), within(0, 5));
+}
+
+TEST_F(Fitting, ShapesOfReshapeHaveOneFreeSize) {
+  const ValueId shape = integers({3});
+  const ValueId x = graph_.add_input("", {DType::f32, Dims{2, 3}});
+  add(Reshape{}, {x, shape});
+  const auto fit = first_fit();
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->form, Fit::Form::reshape);
+  const auto made = generate_tensor({DType::i64, {3}}, "", 7, fit);
+  ASSERT_TRUE(made);
+  const auto* sizes = reinterpret_cast<const std::int64_t*>(made->data());
+  EXPECT_EQ(std::vector<std::int64_t>(sizes, sizes + 3), (std::vector<std::int64_t>{-1, 1, 1}));
+}
+
+TEST_F(Fitting, NobodySaysWhatArithmeticWants) {
+  const ValueId x = integers({3});
+  add(Binary{BinaryKind::mul}, {x, number(2)});
+  EXPECT_FALSE(first_fit());
+}
+
+TEST_F(Fitting, EndsWhereItsWorkDoes) {
+  const ValueId ids = integers({3});
+  ValueId x = ids;
+  for (int i = 0; i < 100; ++i) x = add(Binary{BinaryKind::add}, {x, number(0)});
+  add(Gather{}, {table(7), x});
+  EXPECT_EQ(first_fit(1000), within(0, 6));
+  EXPECT_FALSE(first_fit(50));
+}
+
+TEST_F(Fitting, ConstantIndicesWantADimensionOfTheirSize) {
+  const ValueId x = graph_.add_input("", {DType::f32, Dims{graph_.symbol("batch"), 4}});
+  add(Gather{}, {x, number(3)});
+  add(Gather{}, {x, number(-6)});
+  EXPECT_EQ(fits_of(graph_).least_dims.at("batch"), 6);
+}
+
+TEST(GeneratedTensors, KeepToTheirRange) {
+  const auto made = generate_tensor({DType::i32, {1000}}, "", 3, within(-2, 4));
+  ASSERT_TRUE(made);
+  std::set<std::int32_t> seen;
+  for (int i = 0; i < 1000; ++i)
+    seen.insert(reinterpret_cast<const std::int32_t*>(made->data())[i]);
+  EXPECT_EQ(seen, (std::set<std::int32_t>{-2, -1, 0, 1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace quern::tools
