@@ -17,6 +17,34 @@ OptionRows shape_rows(InputArgs& a) {
           {.names = "--seed", .value = "S", .help = "seed of generated inputs", .target = &a.seed}};
 }
 
+OptionRows preparation_rows(InputArgs& a) {
+  ImageTexts& t = a.preparation;
+  return {{.names = "--order",
+           .value = "rgb|bgr",
+           .help = "order of channels; by default rgb",
+           .target = &t.order,
+           .choices = {"rgb", "bgr"}},
+          {.names = "--range",
+           .value = "A..B",
+           .help = "what black and white become: 0..1 (default of float inputs), 0..255 (of "
+                   "integers), -1..1",
+           .target = &t.range},
+          {.names = "--mean",
+           .value = "A,B,C",
+           .help = "subtracted from each channel after --range",
+           .target = &t.mean},
+          {.names = "--std",
+           .value = "A,B,C",
+           .help = "what each channel is divided by after --mean",
+           .target = &t.std},
+          {.names = "--crop",
+           .value = "SHARE",
+           .help = "share of the picture's middle that is used; by default 0.875 with --top, as "
+                   "classifiers are "
+                   "trained, otherwise 1",
+           .target = &t.crop}};
+}
+
 void append(OptionRows& rows, OptionRows more) {
   for (OptionRow& row : more) rows.push_back(std::move(row));
 }

@@ -30,10 +30,12 @@ OptionRow denormals_row(DeviceArgs& a);
 OptionRows memory_limit_rows(DeviceArgs& a);
 OptionRow time_limit_row(double& seconds);
 OptionRows pool_rows(PoolArgs& a);
-OptionRows shape_rows(InputArgs& a);  // --shape, --dim, --seed
-OptionRows input_rows(InputArgs& a);  // and where inputs come from
+OptionRows shape_rows(InputArgs& a);        // --shape, --dim, --seed
+OptionRows input_rows(InputArgs& a);        // and where inputs come from
+OptionRows preparation_rows(InputArgs& a);  // how pictures become numbers
 
 Verb verify_row(VerifyArgs& a);
+Verb quantize_row(QuantizeArgs& a);
 Verb plan_row(PlanArgs& a);
 
 }  // namespace quern::tools

@@ -10,37 +10,15 @@ namespace quern::tools {
 namespace {
 
 OptionRows image_rows(InputArgs& a) {
-  ImageTexts& t = a.preparation;
-  return {{.names = "--image",
-           .value = "FILE",
-           .help = "a picture for the first input that takes one: resized (bilinear, antialiased "
-                   "when it shrinks), "
-                   "middle cut out; layout, channels and element type are read off the input",
-           .target = &a.image},
-          {.names = "--order",
-           .value = "rgb|bgr",
-           .help = "order of channels; by default rgb",
-           .target = &t.order,
-           .choices = {"rgb", "bgr"}},
-          {.names = "--range",
-           .value = "A..B",
-           .help = "what black and white become: 0..1 (default of float inputs), 0..255 (of "
-                   "integers), -1..1",
-           .target = &t.range},
-          {.names = "--mean",
-           .value = "A,B,C",
-           .help = "subtracted from each channel after --range",
-           .target = &t.mean},
-          {.names = "--std",
-           .value = "A,B,C",
-           .help = "what each channel is divided by after --mean",
-           .target = &t.std},
-          {.names = "--crop",
-           .value = "SHARE",
-           .help = "share of the picture's middle that is used; by default 0.875 with --top, as "
-                   "classifiers are "
-                   "trained, otherwise 1",
-           .target = &t.crop}};
+  OptionRows rows = {
+      {.names = "--image",
+       .value = "FILE",
+       .help = "a picture for the first input that takes one: resized (bilinear, antialiased "
+               "when it shrinks), "
+               "middle cut out; layout, channels and element type are read off the input",
+       .target = &a.image}};
+  append(rows, preparation_rows(a));
+  return rows;
 }
 
 Verb run_row(RunArgs& a) {
@@ -392,6 +370,7 @@ std::vector<Verb> make_verbs(Arguments& args) {
   verbs.push_back(verify_row(args.verify));
   verbs.push_back(bench_row(args.bench));
   verbs.push_back(compile_row(args.compile));
+  verbs.push_back(quantize_row(args.quantize));
   verbs.push_back(inspect_row(args.inspect));
   verbs.push_back(profile_row(args.profile));
   verbs.push_back(plan_row(args.plan));

@@ -115,6 +115,21 @@ struct CompileArgs {
   bool json = false;
 };
 
+struct QuantizeArgs {
+  std::string model;
+  std::string out;   // "": the model's name with .int8.onnx or the like
+  std::string data;  // a folder, or the word random; "": none
+  std::uint64_t samples = 100;
+  double percentile = 100;
+  bool weights_only = false;
+  int bits = 8;
+  int block = 32;
+  std::vector<std::string> kept;  // names of nodes
+  InputArgs inputs;
+  DeviceArgs device;
+  bool json = false;
+};
+
 struct InspectArgs {
   std::string model;
   InputArgs inputs;
@@ -192,6 +207,7 @@ struct Arguments {
   VerifyArgs verify;
   BenchArgs bench;
   CompileArgs compile;
+  QuantizeArgs quantize;
   InspectArgs inspect;
   ProfileArgs profile;
   PlanArgs plan;

@@ -14,6 +14,7 @@ Result<ExitCode> run_verb(const RunArgs& args, const Console& console);
 Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console);
 Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console);
 Result<ExitCode> compile_verb(const CompileArgs& args, const Console& console);
+Result<ExitCode> quantize_verb(const QuantizeArgs& args, const Console& console);
 Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console);
 Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console);
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console);

@@ -414,6 +414,21 @@ class Other(Cli):
         out.write_bytes(whole[:-1])
         self.assertIn("truncated or changed", self.quern("run", out, code=3).stderr)
 
+    def test_quantize(self):
+        digits = str(SOURCE / "examples/digits")
+        path, out = f"{digits}/digits.onnx", self.folder / "digits.int8.onnx"
+        made = self.json("quantize", path, "--data", digits, "-o", out)
+        self.assertGreater(made["samples"], 10)
+        self.assertLess(made["bytes"], 0.5 * made["bytes_before"])
+        scores = made["outputs"][0]
+        self.assertGreater(scores["cosine"], 0.99)
+        self.assertGreaterEqual(scores["same_class"], scores["rows"] - 1)
+        self.assertIn("u8", self.quern("inspect", out, "--text").stdout)
+        self.assertIn("--data", self.quern("quantize", path, code=2).stderr)
+        self.assertIn("no node", self.quern("quantize", path, "--data", digits, "--keep", "x", code=2).stderr)
+        self.json("quantize", path, "--weights-only", "--bits", "4", "-o", out)
+        self.assertIn("--bits", self.quern("quantize", path, "--weights-only", "--bits", "5", code=2).stderr)
+
     def test_compile_for_dimensions(self):
         path = self.write("free.onnx", model([node("Relu", ["x"], ["y"])], [value_info("x", ["batch", 3])],
                                              [value_info("y", ["batch", 3])]))
