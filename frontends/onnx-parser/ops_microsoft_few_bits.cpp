@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: weights in 2, 4 and 8 bits, as exports of language models have them. They are
-// unpacked to bytes here and dequantised by the graph. Source: docs/ContribOperators.md of ONNX
-// Runtime.
+// com.microsoft: weights in 2, 4 and 8 bits, as exports of language models have them, which stay
+// so. Source: docs/ContribOperators.md of ONNX Runtime.
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/ops/matmul.h"
-#include "graph/ops/quantize.h"
 
 namespace quern::onnx {
 namespace {
@@ -18,101 +17,107 @@ bool is_width(std::int64_t bits) {
   return bits == 2 || bits == 4 || bits == 8;
 }
 
-// [rows, columns] in bytes from numbers of so many bits, the first in the lowest; each row begins a
-// byte. `packed` must hold as many bytes.
-Tensor unpacked_bytes(const Tensor& packed, std::int64_t rows, std::int64_t columns,
-                      std::int64_t bits) {
-  const std::int64_t in_byte = 8 / bits;
-  const std::int64_t row_bytes = ceil_div(columns, in_byte);
-  const auto mask = static_cast<std::uint8_t>((1 << bits) - 1);
-  auto bytes = Tensor::zeros({DType::u8, {rows, columns}});
-  if (!bytes) return {};
-  auto* to = reinterpret_cast<std::uint8_t*>(bytes->mutable_data());
-  const auto* from = reinterpret_cast<const std::uint8_t*>(packed.data());
-  for (std::int64_t r = 0; r < rows; ++r, from += row_bytes)
-    for (std::int64_t c = 0; c < columns; ++c)
-      *to++ = static_cast<std::uint8_t>(from[c / in_byte] >> (c % in_byte * bits)) & mask;
-  return *std::move(bytes);
+bool is_block_size(std::int64_t size) {
+  return size >= 16 && size <= most_in_block && (size & (size - 1)) == 0;
 }
 
-// A constant of u8 as numbers of `bits`: a value u8 [rows, columns]; fails if it is none, or of
-// another size.
-ValueId unpacked_constant(NodeImport& n, std::size_t i, std::int64_t rows, std::int64_t columns,
-                          std::int64_t bits) {
+// Input i, a constant of u8 of as many elements as `shape`, with that shape; fails if it is none.
+ValueId packed_constant(NodeImport& n, std::size_t i, const Ints& shape) {
   const Tensor* packed = n.constant(n.in(i));
   if (!packed) {
     n.unsupported(cat("input ", i, " must be a constant"));
     return no_value;
   }
-  if (columns < 0 || rows < 0 || (columns > 0 && rows > most_weights / columns)) {
-    n.fail(cat(rows, " rows of ", columns, " numbers are more than a table has"));
+  std::int64_t elements = 1;
+  for (const std::int64_t d : shape) elements *= d;
+  if (packed->dtype() != DType::u8 || packed->shape().elements() != elements) {
+    n.fail(
+        cat("input ", i, " is ", packed->type().text(), ", wants u8 of ", elements, " elements"));
     return no_value;
   }
-  const std::int64_t row_bytes = ceil_div(columns * bits, 8);
-  if (packed->dtype() != DType::u8 || packed->shape().elements() != rows * row_bytes) {
-    n.fail(cat("input ", i, " is ", packed->type().text(), ", wants u8 of ", rows * row_bytes,
-               " elements"));
-    return no_value;
-  }
-  if (!n.charge(static_cast<std::size_t>(rows * columns))) return no_value;
-  return n.constant(unpacked_bytes(*packed, rows, columns, bits));
+  return reshape(n, n.in(i), shape);
 }
 
-// Numbers in blocks along their last dimension.
-struct Blocks {
-  ValueId numbers;  // u8 [..., columns]
-  ValueId scales;   // [..., blocks]
-  ValueId zeros;    // u8, or of the scales' type
-  std::int64_t size;
+struct FewBits {
+  std::int64_t depth, columns, bits, size;
+
+  std::int64_t blocks() const { return ceil_div(depth, size); }
+  std::int64_t zero_bytes() const { return ceil_div(blocks(), 8 / bits); }
 };
 
-ValueId dequantised_blocks(NodeImport& n, const Blocks& b, std::int64_t axis) {
-  if (n.dtype(b.zeros) == n.dtype(b.numbers))
-    return n.add(Dequantize{.axis = axis, .block_size = b.size}, {b.numbers, b.scales, b.zeros});
-  // Zero points in float: (number - zero) * scale, block by block.
-  const ValueId wide = reshape(n, cast(n, b.numbers, n.dtype(b.scales)), Ints{0, -1, b.size});
-  const ValueId shifted = sub(n, wide, unsqueeze(n, b.zeros, {-1}));
-  const ValueId scaled = mul(n, shifted, unsqueeze(n, b.scales, {-1}));
-  return reshape(n, scaled, Ints{0, -1});
+// Zero points u8 [N, bytes], or [N, blocks] of another type; no_value where there are none.
+ValueId zero_points(NodeImport& n, const FewBits& w) {
+  if (!n.has(3)) return no_value;
+  if (n.dtype(n.in(3)) == DType::u8) return packed_constant(n, 3, {w.columns, w.zero_bytes()});
+  return reshape(n, n.in(3), Ints{w.columns, w.blocks()});
+}
+
+// Each k has the scale and the zero point of block group[k]: the weights [N, K], widened.
+ValueId weights_by_group(NodeImport& n, const FewBits& w, ValueId packed, ValueId zeros) {
+  const ValueId scales = reshape(n, n.in(2), Ints{w.columns, w.blocks()});
+  const DType dtype = n.dtype(scales);
+  ValueId numbers = n.add(UnpackBits{w.bits}, {packed});
+  numbers = reshape(n, numbers, Ints{w.columns, w.blocks() * w.size});
+  numbers = cast(n, slice(n, numbers, 0, w.depth, 1), dtype);
+  if (zeros == no_value) {
+    numbers = add(n, numbers, -static_cast<double>(1 << (w.bits - 1)));
+  } else {
+    if (n.dtype(zeros) == DType::u8)
+      zeros = slice(n, n.add(UnpackBits{w.bits}, {zeros}), 0, w.blocks(), 1);
+    numbers = sub(n, numbers, gather(n, cast(n, zeros, dtype), n.in(4), 1));
+  }
+  return mul(n, numbers, gather(n, scales, n.in(4), 1));
 }
 
 // (x [..., K], weights u8 [N, blocks, bytes], scales [N * blocks], zeros?, group index?, bias?)
 void import_matmul_nbits(NodeImport& n) {
-  const std::int64_t depth = n.integer("K");
-  const std::int64_t columns = n.integer("N");
-  const std::int64_t bits = n.integer("bits", 4);
-  const std::int64_t size = n.integer("block_size");
-  n.ignore("accuracy_level");  // how it is computed, within what it may deviate
+  const FewBits w{.depth = n.integer("K"),
+                  .columns = n.integer("N"),
+                  .bits = n.integer("bits", 4),
+                  .size = n.integer("block_size")};
+  const std::int64_t accuracy_level = n.integer("accuracy_level", 0);
   if (!n.ok()) return;
-  if (n.has(4)) return n.unsupported("a group index (input 4) is not supported");
   if (n.integer("weight_prepacked", 0) != 0)
     return n.unsupported("weights in a device's own order are not supported");
-  if (!is_width(bits) || size < 16 || (size & (size - 1)) != 0 || size > (1 << 20) || depth < 1 ||
-      columns < 1 || depth > most_weights / columns)
-    return n.fail(cat("K = ", depth, ", N = ", columns, ", ", bits, " bits in blocks of ", size,
-                      " is no form of weights"));
-  const std::int64_t blocks = ceil_div(depth, size);
-  Blocks b{.numbers = unpacked_constant(n, 1, columns, blocks * size, bits),
-           .scales = reshape(n, n.in(2), Ints{columns, blocks}),
-           .zeros = no_value,
-           .size = size};
-  if (!n.has(3)) {
-    const ValueId shape = n.ints_constant({columns, blocks});
-    b.zeros = filled(n, shape, DType::u8, static_cast<double>(1 << (bits - 1)));
-  } else if (n.dtype(n.in(3)) == DType::u8) {
-    b.zeros = unpacked_constant(n, 3, columns, blocks, bits);
-  } else {
-    b.zeros = reshape(n, n.in(3), Ints{columns, blocks});
-  }
+  if (!is_width(w.bits) || !is_block_size(w.size) || w.depth < 1 || w.columns < 1 ||
+      w.depth > most_weights / w.columns)
+    return n.fail(cat("K = ", w.depth, ", N = ", w.columns, ", ", w.bits, " bits in blocks of ",
+                      w.size, " is no form of weights"));
+  const ValueId packed = packed_constant(n, 1, {w.columns, w.blocks(), w.size * w.bits / 8});
+  const ValueId zeros = zero_points(n, w);
+  const ValueId bias = n.in(5);
   if (!n.ok()) return;
-  ValueId weights = dequantised_blocks(n, b, 1);
-  if (blocks * size != depth) weights = slice(n, weights, 0, depth, 1);
-  const ValueId y = n.add(MatMul{.transpose_b = true}, {n.in(0), weights});
-  n.set(0, n.has(5) ? add(n, y, n.in(5)) : y);
+  if (n.has(4)) {
+    const ValueId wide = weights_by_group(n, w, packed, zeros);
+    const ValueId y = n.add(MatMul{.transpose_b = true}, {n.in(0), wide});
+    return n.set(0, bias == no_value ? y : add(n, y, bias));
+  }
+  const ValueId scales = reshape(n, n.in(2), Ints{w.columns, w.blocks()});
+  // The level is the least accuracy that is wanted: of larger blocks x is not rounded.
+  const bool quantize_x = accuracy_level == 4 && w.size <= most_in_block_of_bytes;
+  n.set(0, n.add(BlockQuantizedMatMul{w.bits, w.size, quantize_x},
+                 {n.in(0), packed, scales, zeros, bias}));
 }
 
-// (data, indices, scales, zeros?): rows are gathered, then dequantised. Of u8, which holds several
-// numbers in a byte, and of the types of four bits.
+// Numbers in blocks along their last dimension as floats: (number - zero) * scale. scales and zeros
+// have a number for each block; no zeros: `middle` for all.
+ValueId dequantised(NodeImport& n, ValueId numbers, std::int64_t size, ValueId scales,
+                    ValueId zeros, double middle) {
+  const DType dtype = n.dtype(scales);
+  const ValueId shape = shape_of(n, numbers);
+  const ValueId each = unsqueeze(n, scales, {-1});
+  ValueId blocked = cast(n, numbers, dtype);
+  // [..., blocks, size]: the dimensions of the scales, and one more.
+  blocked = reshape(n, blocked, join_dims(n, {shape_of(n, scales), n.ints_constant({size})}));
+  if (zeros != no_value)
+    blocked = sub(n, blocked, unsqueeze(n, cast(n, zeros, dtype), {-1}));
+  else if (middle != 0)
+    blocked = add(n, blocked, -middle);
+  return reshape(n, mul(n, blocked, each), shape);
+}
+
+// (data, indices, scales, zeros?): rows are gathered, then unpacked and dequantised. Of u8, which
+// holds several numbers in a byte, and of the types of four bits.
 void import_gather_block_quantized(NodeImport& n) {
   const std::int64_t size = n.integer("block_size", 128);
   const std::int64_t bits = n.integer("bits", 4);
@@ -122,34 +127,33 @@ void import_gather_block_quantized(NodeImport& n) {
   if (!n.ok()) return;
   if (rank != 2 || gather_axis != 0 || (quantize_axis != 1 && quantize_axis != -1))
     return n.unsupported("wants a table of two dimensions, gathered by rows, with blocks in a row");
-  if (!is_width(bits) || size < 16 || (size & (size - 1)) != 0)
+  if (!is_width(bits) || !is_block_size(size))
     return n.fail(cat(bits, " bits in blocks of ", size, " is no form of weights"));
   const DType dtype = n.dtype(n.in(0));
-  const Dim rows = n.dim(n.in(0), 0), width = n.dim(n.in(0), 1), blocks = n.dim(n.in(2), 1);
-  if (!rows.known() || !width.known() || !blocks.known())
+  const Dim width = n.dim(n.in(0), 1), blocks = n.dim(n.in(2), 1);
+  if (!width.known() || !blocks.known())
     return n.unsupported("needs to know the sizes of its table");
-  if (width.value() > most_weights)
-    return n.fail(cat("a table of ", width.value(), " columns is none"));
+  const bool packed = dtype == DType::u8 && bits < 8;
+  const std::int64_t in_element = packed ? 8 / bits : 1;
+  if (width.value() > most_weights || width.value() * in_element != blocks.value() * size)
+    return n.fail(cat("a table of ", width.value(), " columns, ", in_element,
+                      " numbers in each, wants ", blocks.value(), " blocks of ", size));
   if (n.has(3) && n.dtype(n.in(3)) != dtype)
     return n.fail(cat("zero points of ", name_of(n.dtype(n.in(3))), " for a table of ",
                       name_of(dtype), "; both must have one type"));
-  const bool packed = dtype == DType::u8 && bits < 8;
-  ValueId table = n.in(0);
-  if (packed) table = unpacked_constant(n, 0, rows.value(), width.value() * (8 / bits), bits);
+  const auto rows_of = [&](ValueId x) {
+    const ValueId rows = gather(n, x, n.in(1), 0);
+    return packed && x != n.in(2) ? n.add(UnpackBits{bits}, {rows}) : rows;
+  };
+  const ValueId numbers = rows_of(n.in(0));
+  const ValueId scales = rows_of(n.in(2));
   ValueId zeros = no_value;
-  if (!n.has(3)) {
-    const ValueId shape = n.ints_constant({rows.value(), blocks.value()});
-    const double middle = dtype == DType::u8 ? static_cast<double>(1 << (bits - 1)) : 0;
-    zeros = filled(n, shape, dtype, middle);
-  } else {
-    zeros = packed ? unpacked_constant(n, 3, rows.value(), blocks.value(), bits) : n.in(3);
+  if (n.has(3)) {
+    zeros = rows_of(n.in(3));
+    if (packed) zeros = slice(n, zeros, 0, blocks.value(), -1);
   }
-  if (!n.ok()) return;
-  const auto rows_of = [&](ValueId x) { return gather(n, x, n.in(1), 0); };
-  Blocks b{.numbers = rows_of(table), .scales = no_value, .zeros = no_value, .size = size};
-  b.scales = rows_of(n.in(2));
-  b.zeros = rows_of(zeros);
-  n.set(0, dequantised_blocks(n, b, -1));
+  const double middle = dtype == DType::u8 ? static_cast<double>(1 << (bits - 1)) : 0;
+  n.set(0, dequantised(n, numbers, size, scales, zeros, middle));
 }
 
 constexpr OpRow microsoft_few_bits_rows[] = {

@@ -9,6 +9,7 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/binary.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
@@ -63,12 +64,13 @@ struct JoinOps<OpList<A...>, OpList<B...>, Rest...> : JoinOps<OpList<A..., B...>
 
 // In the order in which lists of operators are shown.
 using AllOps =
-    JoinOps<UnaryOps, BinaryOps, WhereOps, CastOps, ReduceOps, CumulativeOps, MatmulOps, EinsumOps,
-            InverseOps, AttentionOps, ConvOps, DeformConvOps, PoolOps, BatchNormOps, LayerNormOps,
-            LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps, ReshapeOps, ShapeOfOps,
-            FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps, TileOps, RearrangeOps,
-            GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps, DataDependentOps,
-            RandomOps, StringsOps, ControlFlowOps, SequencesOps, CustomOpList>::type;
+    JoinOps<UnaryOps, BinaryOps, WhereOps, CastOps, ReduceOps, CumulativeOps, MatmulOps,
+            BlockQuantizedOps, EinsumOps, InverseOps, AttentionOps, ConvOps, DeformConvOps, PoolOps,
+            BatchNormOps, LayerNormOps, LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps,
+            ReshapeOps, ShapeOfOps, FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps,
+            TileOps, RearrangeOps, GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps,
+            DataDependentOps, RandomOps, StringsOps, ControlFlowOps, SequencesOps,
+            CustomOpList>::type;
 using OpsWithKernels = AllOps;
 #endif
 

@@ -8,6 +8,7 @@
 
 #include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/infer.h"
@@ -379,7 +380,7 @@ class RuleMaker {
   bool map_inputs() {
     if (const auto window = window_of(g_, n_)) return over_windows(*window);
     if (n_.op.def().is(OpTrait::elementwise)) return elementwise();
-    if (n_.as<MatMul>()) return product();
+    if (n_.as<MatMul>() || n_.as<BlockQuantizedMatMul>()) return product();
     if (n_.as<Attention>()) return attention();
     if (n_.as<Concat>()) return concat();
     if (n_.as<ConvTranspose>())
@@ -423,7 +424,8 @@ class RuleMaker {
 
   // Rows of the left matrix are rows of the result; the right one is read as a whole.
   bool product() {
-    if (n_.as<MatMul>()->transpose_a || x_.rank() < 2 || x_.rank() != y_.rank()) return false;
+    const auto* op = n_.as<MatMul>();
+    if ((op && op->transpose_a) || x_.rank() < 2 || x_.rank() != y_.rank()) return false;
     const std::size_t rows = x_.rank() - 2;
     return first(rows, rows, RowMap{});
   }

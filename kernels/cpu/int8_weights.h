@@ -10,24 +10,11 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/stop.h"
+#include "kernels/contract/parts.h"
 #include "kernels/cpu/int8_conv.h"
 #include "kernels/simd/int8.h"
 
 namespace quern {
-
-// Computes the offsets of the parts of a block of memory.
-class Parts {
- public:
-  std::size_t add(std::int64_t bytes) {
-    const std::size_t begin = size_;
-    size_ += static_cast<std::size_t>(round_up(bytes, 64));
-    return begin;
-  }
-  std::size_t size() const { return size_; }
-
- private:
-  std::size_t size_ = 0;
-};
 
 // The lanes of a depthwise convolution that are computed before their results are written.
 inline constexpr std::int64_t int8_segments_at_once = 8;

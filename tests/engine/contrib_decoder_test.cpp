@@ -292,8 +292,8 @@ TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {
   EXPECT_THAT(refusal(-1, 16, 4, true), HasSubstr("K = -1"));
 }
 
-// 256 KiB in the file are a table of 1 MiB.
-TEST(ContribDecoder, WeightsCountAsWhatTheyAreUnpacked) {
+// The bytes of a file are the weights of the graph, 256 KiB that would be a table of 1 MiB.
+TEST(ContribDecoder, WeightsStayInTheirBits) {
   constexpr std::int64_t rows = 256, blocks = 256, size = 16, depth = blocks * size;
   GraphParts g;
   g.inputs = {value("x", f32, {1, depth})};
@@ -305,13 +305,64 @@ TEST(ContribDecoder, WeightsCountAsWhatTheyAreUnpacked) {
       {.name = "n", .domain = "com.microsoft"})};
   g.outputs = {Message().text(1, "y")};
   const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
-  const auto code_within = [&](std::size_t limit) {
-    const auto parsed =
-        parse_onnx(std::as_bytes(std::span(model)), nullptr, {}, {.max_bytes = limit});
-    return parsed ? Code::ok : parsed.error().code();
-  };
-  EXPECT_EQ(code_within(900 << 10), Code::out_of_memory);
-  EXPECT_EQ(code_within(2 << 20), Code::ok);
+  Model parsed =
+      must(parse_onnx(std::as_bytes(std::span(model)), nullptr, {}, {.max_bytes = 900 << 10}));
+  const auto executable = must(Executable::compile(std::move(parsed)));
+  const auto need = executable->memory_need();
+  ASSERT_TRUE(need);
+  EXPECT_LE(need->weights, std::size_t{600} << 10);
+  EXPECT_GE(need->weights, std::size_t{512} << 10);
+}
+
+// Each k has the scale and zero point of the block that a list names.
+TEST(ContribDecoder, BlocksByAList) {
+  constexpr std::int64_t depth = 40, columns = 3, size = 16, blocks = 3;
+  const Tensor x = pattern({2, depth}, 1), scales = pattern({columns * blocks}, 2);
+  const Tensor w = some_bytes({columns, blocks, size / 2}, 37);
+  const Tensor zeros = some_bytes({columns * 2}, 59);
+  Tensor group = must(Tensor::zeros({DType::i32, {depth}}));
+  for (std::int64_t k = 0; k < depth; ++k)
+    reinterpret_cast<std::int32_t*>(group.mutable_data())[k] =
+        static_cast<std::int32_t>(k * 7 % blocks);
+  for (const bool has_zeros : {false, true}) {
+    std::vector<float> wanted;
+    for (std::int64_t i = 0; i < 2; ++i)
+      for (std::int64_t n = 0; n < columns; ++n) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const std::int64_t block = k * 7 % blocks;
+          const double zero =
+              has_zeros ? static_cast<double>(number_at(zeros, 2, 4, n, block)) : 8.0;
+          sum += at(x, i * depth + k) * at(scales, n * blocks + block) *
+                 (static_cast<double>(number_at(w, blocks * size / 2, 4, n, k)) - zero);
+        }
+        wanted.push_back(static_cast<float>(sum / 64));
+      }
+    Tensor small = must(Tensor::zeros({DType::f32, {2, depth}}));
+    for (std::int64_t i = 0; i < 2 * depth; ++i)
+      reinterpret_cast<float*>(small.mutable_data())[i] = at(x, i) / 64;
+    expect_decoder("MatMulNBits",
+                   {{small},
+                    {w, 2, true},
+                    {scales, f32, true},
+                    has_zeros ? Fed{zeros, 2, true} : Fed{},
+                    {group, i32, true}},
+                   {integer("K", depth), integer("N", columns), integer("bits", 4),
+                    integer("block_size", size)},
+                   {wanted});
+  }
+}
+
+TEST(ContribDecoder, ATableOfOtherBlocksIsRefused) {
+  GraphParts g;
+  g.inputs = {value("i", i64, {1})};
+  g.initializers = {raw_tensor("table", 2, {2, 16}, std::string(32, 'w')),
+                    floats("scales", {2, 1}, {1, 1})};
+  g.nodes = {node("GatherBlockQuantized", {"table", "i", "scales"}, {"y"},
+                  {integer("bits", 4), integer("block_size", 16)},
+                  {.name = "n", .domain = "com.microsoft"})};
+  g.outputs = {Message().text(1, "y")};
+  EXPECT_THAT(refusal_of(g), ::testing::HasSubstr("wants 1 blocks of 16"));
 }
 
 TEST(ContribDecoder, ATableAndItsZeroPointsHaveOneType) {

@@ -7,6 +7,7 @@
 #include <quern/model.h>
 
 #include "graph/graph.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/stripes/rewrite.h"
 #include "graph/stripes/search.h"
 #include "tests/engine/engine_models.h"
@@ -153,6 +154,14 @@ const NetCase nets[] = {
      [](GraphBuilder& g, Operand x) {
        const Operand rows = g.matmul(x, weights(g, {10, 12}, 4));
        return g.add(g.matmul(g.gelu(rows), weights(g, {12, 10}, 7)), x);
+     }},
+    {"RowsOfWeightsInBits", 16,
+     [](GraphBuilder& g, Operand x) {
+       Tensor bytes = must(Tensor::zeros({DType::u8, {10, 1, 8}}));
+       for (std::size_t i = 0; i < bytes.bytes(); ++i)
+         bytes.mutable_data()[i] = static_cast<std::byte>(i * 37 % 251);
+       const BlockQuantizedMatMul op{.bits = 4, .block_size = 16, .quantize_x = true};
+       return g.add(g.gelu(g.op(op, {x, g.constant(bytes), weights(g, {10, 1}, 4)})), x);
      }},
     {"QueriesOfAttention", 12,
      [](GraphBuilder& g, Operand x) {

@@ -12,6 +12,7 @@ struct ArgReduce;
 struct Attention;
 struct BatchNorm;
 struct Binary;
+struct BlockQuantizedMatMul;
 struct Cast;
 struct Col2Im;
 struct Compress;
@@ -101,6 +102,9 @@ Status bound(const LpNorm& op, Evaluated& e);
 // rules_attention.cpp, rules_recurrent.cpp
 Status bound(const Attention& op, Evaluated& e);
 Status bound(const Rnn& op, Evaluated& e);
+
+// rules_block_quantized.cpp
+Status bound(const BlockQuantizedMatMul& op, Evaluated& e);
 
 // rules_quantized.cpp
 Status bound(const Quantize& op, Evaluated& e);

@@ -89,13 +89,27 @@ bool rotary_embedding(Builder& b) {
   return true;
 }
 
+// The operands behind the scales: zero points in bits or in floats, the block of each k, a bias.
+Values few_bits_options(Builder& b, const Shape& scales, std::int64_t depth, std::int64_t bits) {
+  const std::int64_t columns = scales[0], blocks = scales[1];
+  Values in(3, Builder::none());
+  if (b.rng.chance(0.5))
+    in[0] =
+        b.rng.chance(0.7)
+            ? b.constant(DType::u8, fixed_dims(std::array{columns * ceil_div(blocks * bits, 8)}))
+            : b.constant(DType::f32, fixed_dims(std::array{columns, blocks}));
+  if (b.rng.chance(0.1)) in[1] = b.indices(DType::i32, {fixed(depth)}, fixed(0), fixed(blocks));
+  if (b.rng.chance(0.3)) in[2] = b.root(DType::f32, {fixed(columns)});
+  return in;
+}
+
 bool product_of_few_bits(Builder& b) {
   const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3});
   if (!is_fixed(x.dims.back()) || x.dims.back()[0] < 1 || x.most > 8) return false;
   const std::int64_t depth = x.dims.back()[0];
-  const std::int64_t columns = b.rng.between(1, 12);
+  const std::int64_t columns = b.rng.between(1, b.rng.chance(0.2) ? 70 : 12);
   const std::int64_t bits = b.rng.pick(std::vector<std::int64_t>{2, 4, 4, 8});
-  const std::int64_t size = b.rng.pick(std::vector<std::int64_t>{16, 32});
+  const std::int64_t size = b.rng.pick(std::vector<std::int64_t>{16, 16, 32, 64, 128, 256});
   const std::int64_t blocks = ceil_div(depth, size);
   const auto constant = [&](DType dtype, const std::vector<std::int64_t>& dims) {
     return b.constant(dtype, fixed_dims(dims));
@@ -105,15 +119,12 @@ bool product_of_few_bits(Builder& b) {
   if (!b.fits(dims)) return false;
   Values in = {x, constant(DType::u8, {columns, blocks, size * bits / 8}),
                constant(DType::f32, {columns * blocks})};
-  if (b.rng.chance(0.5)) {
-    in.push_back(b.rng.chance(0.7) ? constant(DType::u8, {columns * ceil_div(blocks * bits, 8)})
-                                   : constant(DType::f32, {columns, blocks}));
-  } else if (b.rng.chance(0.4)) {
-    in.insert(in.end(), {Builder::none(), Builder::none(), b.root(DType::f32, {fixed(columns)})});
-  }
-  b.add_of(decoder_domain, "MatMulNBits", in,
-           {Builder::integer("K", depth), Builder::integer("N", columns),
-            Builder::integer("bits", bits), Builder::integer("block_size", size)},
+  const Values options = few_bits_options(b, {columns, blocks}, depth, bits);
+  in.insert(in.end(), options.begin(), options.end());
+  Attributes a = {Builder::integer("K", depth), Builder::integer("N", columns),
+                  Builder::integer("bits", bits), Builder::integer("block_size", size)};
+  if (b.rng.chance(0.5)) a.push_back(Builder::integer("accuracy_level", b.rng.chance(0.7) ? 4 : 1));
+  b.add_of(decoder_domain, "MatMulNBits", in, a,
            {DType::f32, dims, x.most * static_cast<double>(depth << bits) + 1});
   return true;
 }

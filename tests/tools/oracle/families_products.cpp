@@ -28,6 +28,24 @@ input %1 "b": f32[40,9]
 output %2 "y")",
      {-2, 2},
      0.003},
+    {"block quantised matmul",
+     R"(input %0 "x": f32[3,75]
+const %1: u8[18,5,8] = ...
+const %2: f32[18,5] = ...
+input %3 "b": f32[18]
+%4: f32[3,18] = BlockQuantizedMatMul(%0, %1, %2, _, %3) bits=4 block_size=16
+output %4 "y")",
+     {-2, 2},
+     0.003},
+    {"block quantised matmul of bytes",
+     R"(input %0 "x": f32[3,75]
+const %1: u8[18,3,8] = ...
+const %2: f32[18,3] = ...
+const %3: u8[18,1] = {158, 27, 3, 45, 99, 81, 17, 250, 201, 143, 8, 5, 77, 54, 120, 12, 33, 200}
+%4: f32[3,18] = BlockQuantizedMatMul(%0, %1, %2, %3) bits=2 block_size=32 quantize_x=true
+output %4 "y")",
+     {-2, 2},
+     0.003},
     {"two products",
      R"(input %0 "a": f32[7,40]
 input %1 "b": f32[40,9]
