@@ -42,9 +42,11 @@ ALLOWED = {
     "engine/c_api": ["engine/include"],
     "frontends/onnx-parser": ["engine/include", "engine/vocabulary", "graph"],
     "frontends/planner": ["engine/include", "engine/vocabulary", "engine/c_api", "graph/memory"],
+    "frontends/language": ["engine/include", "engine/vocabulary"],
     "frontends/wasi-nn": ["engine/include", "engine/vocabulary", "frontends/onnx-parser"],
     "frontends/wasi-nn/c_api": ["engine/include", "engine/c_api", "frontends/wasi-nn"],
-    "tools": ["engine/include", "engine/vocabulary", "graph", "graph/memory", "frontends/onnx-parser", "frontends/wasi-nn"],
+    "tools": ["engine/include", "engine/vocabulary", "graph", "graph/memory", "frontends/onnx-parser",
+              "frontends/wasi-nn", "frontends/language"],
     "examples": ["engine/include", "frontends/onnx-parser"],
 }
 # Third-party headers and where they may stand.
@@ -61,7 +63,7 @@ ONLY = {
     "wasmedge": ["frontends/wasi-nn/include"],
     "wasmtime.h": ["frontends/wasi-nn/include"],
     "wasm-rt.h": ["frontends/wasi-nn/include"],
-    "nlohmann": ["tools", "tests", "bench", "frontends/wasi-nn"],
+    "nlohmann": ["tools", "tests", "bench", "frontends/wasi-nn", "frontends/language"],
     "stb": ["tools", "examples"],
     "fmt": ["tools"],
     "gtest": ["tests"],
