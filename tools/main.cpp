@@ -26,6 +26,7 @@ constexpr std::array<std::pair<std::string_view, Call>, 11> commands = {{
     {"profile", [](const Arguments& a, const Console& c) { return profile_verb(a.profile, c); }},
     {"plan", [](const Arguments& a, const Console& c) { return plan_verb(a.plan, c); }},
     {"wasm", [](const Arguments& a, const Console& c) { return wasm_verb(a.wasm, c); }},
+    {"generate", [](const Arguments& a, const Console& c) { return generate_verb(a.generate, c); }},
     {"devices", [](const Arguments& a, const Console& c) { return devices_verb(a.devices, c); }},
     {"version", [](const Arguments& a, const Console& c) { return version_verb(a.version, c); }},
 }};

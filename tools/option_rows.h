@@ -37,5 +37,6 @@ OptionRows preparation_rows(InputArgs& a);  // how pictures become numbers
 Verb verify_row(VerifyArgs& a);
 Verb quantize_row(QuantizeArgs& a);
 Verb plan_row(PlanArgs& a);
+Verb generate_row(GenerateArgs& a);
 
 }  // namespace quern::tools

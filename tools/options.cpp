@@ -375,6 +375,7 @@ std::vector<Verb> make_verbs(Arguments& args) {
   verbs.push_back(profile_row(args.profile));
   verbs.push_back(plan_row(args.plan));
   verbs.push_back(wasm_row(args.wasm));
+  verbs.push_back(generate_row(args.generate));
   verbs.push_back({.name = "devices",
                    .summary = "list devices",
                    .about = "What --device takes, and what this machine can do.",

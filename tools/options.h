@@ -193,6 +193,28 @@ struct WasmArgs {
   std::vector<std::string> arguments;
 };
 
+struct GenerateArgs {
+  std::string folder;
+  std::string file;  // the model, below the folder; "": as the folder says
+  std::string prompt;
+  std::string prompt_file;
+  bool chat = false;
+  std::string system;
+  int max_tokens = 0;  // 0: as the folder says, else 256
+  int context = 0;     // 0: as the folder says
+  // Below 0: as the folder says.
+  double temperature = -1;
+  int top_k = -1;
+  double top_p = -1;
+  double min_p = -1;
+  double repetition_penalty = -1;
+  std::uint64_t seed = 0;
+  std::vector<std::string> stop;
+  bool special = false;
+  DeviceArgs device;
+  bool json = false;
+};
+
 struct DevicesArgs {
   bool json = false;
 };
@@ -212,6 +234,7 @@ struct Arguments {
   ProfileArgs profile;
   PlanArgs plan;
   WasmArgs wasm;
+  GenerateArgs generate;
   DevicesArgs devices;
   VersionArgs version;
 };

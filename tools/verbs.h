@@ -19,6 +19,7 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console);
 Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console);
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console);
 Result<ExitCode> wasm_verb(const WasmArgs& args, const Console& console);
+Result<ExitCode> generate_verb(const GenerateArgs& args, const Console& console);
 Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console);
 Result<ExitCode> version_verb(const VersionArgs& args, const Console& console);
 
