@@ -39,10 +39,14 @@ void append_string(std::string& out, std::string_view text) {
 
 // Objects and arrays that hold them go over several lines, arrays of plain values stay on one.
 struct Writer {
+  enum class Lines : std::uint8_t { several, one };
   std::string& out;
   int depth = 0;
+  Lines lines = Lines::several;
 
-  void new_line() const { (out += '\n').append(static_cast<std::size_t>(depth), ' '); }
+  void new_line() const {
+    if (lines == Lines::several) (out += '\n').append(static_cast<std::size_t>(depth), ' ');
+  }
   void operator()(std::monostate) const { out += "null"; }
   void operator()(std::same_as<bool> auto v) const { out += v ? "true" : "false"; }
   void operator()(std::int64_t v) const { out += std::to_string(v); }
@@ -50,7 +54,7 @@ struct Writer {
   void operator()(const std::string& v) const { append_string(out, v); }
   void operator()(const Json::Array& v) const {
     const bool flat = std::ranges::none_of(v, [](const Json& j) { return j.value().index() >= 5; });
-    const Writer inner{out, depth + 1};
+    const Writer inner{out, depth + 1, lines};
     out += '[';
     for (std::size_t i = 0; i < v.size(); ++i) {
       if (i) out += flat ? ", " : ",";
@@ -61,7 +65,7 @@ struct Writer {
     out += ']';
   }
   void operator()(const Json::Object& v) const {
-    const Writer inner{out, depth + 1};
+    const Writer inner{out, depth + 1, lines};
     out += '{';
     for (std::size_t i = 0; i < v.size(); ++i) {
       if (i) out += ',';
@@ -148,6 +152,12 @@ std::string Json::document() const {
 std::string Json::dump() const {
   std::string out;
   std::visit(Writer{out}, v_);
+  return out + "\n";
+}
+
+std::string Json::line() const {
+  std::string out;
+  std::visit(Writer{out, 0, Writer::Lines::one}, v_);
   return out + "\n";
 }
 

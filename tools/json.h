@@ -52,6 +52,8 @@ class Json {
 
   // Bytes that are no UTF-8 are replaced.
   std::string dump() const;
+  // The same on one line.
+  std::string line() const;
   // The same of an object that a verb prints, with `schema` before its members: a number that goes
   // up when a member goes, or changes its name or its meaning. New members may come at any time.
   std::string document() const;

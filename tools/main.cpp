@@ -16,7 +16,7 @@ namespace {
 
 using Call = Result<ExitCode> (*)(const Arguments&, const Console&);
 
-constexpr std::array<std::pair<std::string_view, Call>, 11> commands = {{
+constexpr std::array<std::pair<std::string_view, Call>, 13> commands = {{
     {"run", [](const Arguments& a, const Console& c) { return run_verb(a.run, c); }},
     {"verify", [](const Arguments& a, const Console& c) { return verify_verb(a.verify, c); }},
     {"bench", [](const Arguments& a, const Console& c) { return bench_verb(a.bench, c); }},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<std::string_view, Call>, 11> commands = {{
     {"quantize", [](const Arguments& a, const Console& c) { return quantize_verb(a.quantize, c); }},
     {"inspect", [](const Arguments& a, const Console& c) { return inspect_verb(a.inspect, c); }},
     {"profile", [](const Arguments& a, const Console& c) { return profile_verb(a.profile, c); }},
+    {"kernel", [](const Arguments& a, const Console& c) { return kernel_verb(a.kernel, c); }},
     {"plan", [](const Arguments& a, const Console& c) { return plan_verb(a.plan, c); }},
     {"wasm", [](const Arguments& a, const Console& c) { return wasm_verb(a.wasm, c); }},
     {"generate", [](const Arguments& a, const Console& c) { return generate_verb(a.generate, c); }},

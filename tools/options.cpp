@@ -373,6 +373,7 @@ std::vector<Verb> make_verbs(Arguments& args) {
   verbs.push_back(quantize_row(args.quantize));
   verbs.push_back(inspect_row(args.inspect));
   verbs.push_back(profile_row(args.profile));
+  verbs.push_back(kernel_row(args.kernel));
   verbs.push_back(plan_row(args.plan));
   verbs.push_back(wasm_row(args.wasm));
   verbs.push_back(generate_row(args.generate));

@@ -152,6 +152,27 @@ struct ProfileArgs {
   bool json = false;
 };
 
+struct KernelArgs {
+  std::vector<std::string> problems;  // lines; with `compare` two files
+  std::string file;                   // of problem lines
+  std::string from;                   // a model
+  InputArgs inputs;                   // of that model
+  std::string impl;                   // a list, "all"; "": what the engine chooses
+  DeviceArgs device;                  // a list of devices
+  bool cold = false;
+  bool with_reorders = false;
+  double time_s = 1;
+  double precision = 0.5;  // percent
+  std::uint64_t seed = 1;
+  std::string save;
+  std::string html;
+  bool compare = false;
+  double threshold = 2;  // percent
+  std::string by = "processor";
+  bool list = false;
+  bool json = false;
+};
+
 struct PlanArgs {
   std::string model;  // or a problem as CSV
   std::string strategy = "all";
@@ -232,6 +253,7 @@ struct Arguments {
   QuantizeArgs quantize;
   InspectArgs inspect;
   ProfileArgs profile;
+  KernelArgs kernel;
   PlanArgs plan;
   WasmArgs wasm;
   GenerateArgs generate;

@@ -6,6 +6,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -79,8 +80,15 @@ Isa best_isa() {
   return {"portable", fma_portable, 4};
 }
 
-// Runs `work` on every thread over and over; the sum of the threads' rates, in units a second.
-// `work` says how many units one call did.
+double processor_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// Runs `work` on every thread over and over; the sum of the threads' rates, in units a second of
+// processor time, so that other processes take nothing from it. `work` says how many units one call
+// did.
 double rate(int threads, const std::function<double(int)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   std::barrier start(threads);
@@ -89,12 +97,10 @@ double rate(int threads, const std::function<double(int)>& work) {
     start.arrive_and_wait();
     double units = 0;
     const auto begin = Clock::now();
-    auto now = begin;
-    while (now - begin < time_per_measurement) {
-      units += work(t);
-      now = Clock::now();
-    }
-    rates[static_cast<std::size_t>(t)] = units / std::chrono::duration<double>(now - begin).count();
+    const double processor = processor_seconds();
+    while (Clock::now() - begin < time_per_measurement) units += work(t);
+    const double seconds = std::max(processor_seconds() - processor, 1e-9);
+    rates[static_cast<std::size_t>(t)] = units / seconds;
   };
   std::vector<std::thread> others;
   for (int t = 1; t < threads; ++t) others.emplace_back(body, t);
@@ -137,6 +143,18 @@ Roof measure_roof(int threads) {
   roof.copy_gbytes = 1e-9 * copy_rate(roof.threads, large);
   roof.cache_gbytes = 1e-9 * copy_rate(roof.threads, small);
   return roof;
+}
+
+double measure_write_gbytes(int threads, std::size_t bytes) {
+  const auto count = static_cast<std::size_t>(std::max(threads, 1));
+  const std::size_t part = std::max<std::size_t>(bytes / count, 1);
+  std::vector<std::unique_ptr<char[]>> buffers;
+  for (std::size_t t = 0; t < count; ++t) buffers.emplace_back(new char[part]);
+  return 1e-9 * rate(static_cast<int>(count), [&](int t) {
+           char* p = buffers[static_cast<std::size_t>(t)].get();
+           std::memset(p, p[part - 1] + 1, part);
+           return static_cast<double>(part);
+         });
 }
 
 Result<Roof> measure_roof(const Device& device, int threads) {

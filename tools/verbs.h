@@ -17,6 +17,7 @@ Result<ExitCode> compile_verb(const CompileArgs& args, const Console& console);
 Result<ExitCode> quantize_verb(const QuantizeArgs& args, const Console& console);
 Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console);
 Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console);
+Result<ExitCode> kernel_verb(const KernelArgs& args, const Console& console);
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console);
 Result<ExitCode> wasm_verb(const WasmArgs& args, const Console& console);
 Result<ExitCode> generate_verb(const GenerateArgs& args, const Console& console);

@@ -178,6 +178,7 @@ LowerOptions PlanTree::lower_options(Team team, const Stop* stop) const {
   constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
   return {.team = team,
           .reference_only = options_.reference_only,
+          .entry = options_.entry,
           .strategy = options_.strategy,
           .order = options_.order,
           .alias = options_.alias,

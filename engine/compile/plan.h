@@ -64,6 +64,7 @@ struct PlanOptions {
   std::size_t arena_limit = 0;     // bytes of an arena; 0: no limit
   std::size_t max_plan_bytes = 0;  // of tables of plans that are kept; 0: no limit
   bool reference_only = false;
+  std::string entry;  // CompileOptions::implementation
   bool optimize = true;
   bool order = true;
   bool alias = true;

@@ -65,6 +65,8 @@ struct Step {
   std::string node;
   std::string op;
   std::string implementation;
+  std::string_view entry = {};                      // KernelChoice::entry
+  std::span<const CpuImplementation> entries = {};  // the list that it is of
   std::string shapes;
   std::string layouts;  // empty: row-major
   Cost cost;

@@ -24,6 +24,7 @@ Address address_for(const Graph& g, const Node& n, std::size_t input) {
 void describe(const Node& node, const KernelRequest& request, Step& s) {
   s.node = node.name;
   s.op = std::string(request.def().name);
+  if (!s.entry.empty()) s.entries = kernels_of(request.def()).cpu;
   if (const std::string attributes = attributes_text(request.op); attributes.starts_with("kind="))
     s.op = cat(s.op, ".", attributes.substr(5, attributes.find(' ') - 5));
   if (const CustomCall* custom = custom_call(request.op)) s.op = custom->full_name();

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/compile/program.h"
@@ -22,6 +23,7 @@ struct LowerOptions {
   Team team;
   bool use_onednn = true;
   bool reference_only = false;  // the test oracle: every node runs its reference kernel
+  std::string_view entry = {};  // CpuTarget::entry
   const Strategy* strategy = nullptr;
   bool order = true;    // steps may run in another order than the graph's
   bool alias = true;    // a result may be written directly into another buffer, which avoids copies

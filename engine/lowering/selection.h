@@ -17,7 +17,8 @@ inline CpuTarget cpu_target(const LowerOptions& options) {
           options.scratch,
           options.flush_denormals,
           options.channels_last,
-          options.formats};
+          options.formats,
+          options.entry};
 }
 
 // The layout that a kernel asks for; row-major if it does not say.

@@ -85,6 +85,7 @@ void UnallocatedProgram::append(Step step, std::span<const Place> inputs,
 Step step_of(KernelChoice& choice) {
   Step s;
   s.implementation = std::move(choice.implementation);
+  s.entry = choice.entry;
   s.scratch_bytes = choice.scratch_bytes;
   if (choice.is_on_host()) {
     s.kernel = std::get<std::unique_ptr<CpuKernel>>(std::move(choice.work));

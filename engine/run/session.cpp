@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <quern/processor_time.h>
+
 #include "engine/compile/executable_impl.h"
 #include "engine/compile/memory_need.h"
 #include "engine/run/flight.h"
@@ -546,8 +548,13 @@ StepInfo::Lane lane_of(Step::Kind kind) {
 }
 
 StepInfo describe(const Step& s) {
-  return {s.node,       s.op,         s.shapes,  s.implementation,
-          s.cost.flops, s.cost.bytes, s.layouts, lane_of(s.kind)};
+  StepInfo info{s.node,       s.op,         s.shapes,  s.implementation,
+                s.cost.flops, s.cost.bytes, s.layouts, lane_of(s.kind)};
+  if (s.entry.empty()) return info;
+  for (const CpuImplementation& entry : s.entries) info.entries.emplace_back(entry.name);
+  info.entries.emplace_back("reference");
+  info.entry = s.entry;
+  return info;
 }
 
 void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::size_t segment,
@@ -625,16 +632,23 @@ namespace {
 
 class Recorder final : public StepListener {
  public:
-  explicit Recorder(Clock::time_point begin) : begin_(begin) {}
+  explicit Recorder(const Session& session)
+      : session_(session), processor_(processor_time(session)), begin_(Clock::now()) {}
   void on_step(const Step& step, Clock::time_point begin, Clock::time_point end) override {
-    const auto us = [&](Clock::time_point t) {
-      return std::chrono::duration<double, std::micro>(t - begin_).count();
+    const auto us = [&](auto time) {
+      return std::chrono::duration<double, std::micro>(time).count();
     };
-    timings.push_back({describe(step), us(begin), us(end)});
+    const auto spent = processor_time(session_) - processor_;
+    const bool is_on_host = lane_of(step.kind) == StepInfo::Lane::host;
+    timings.push_back(
+        {describe(step), us(begin - begin_), us(end - begin_), is_on_host ? us(spent) : 0});
+    processor_ = processor_time(session_);  // what stands above is of no step
   }
   std::vector<Session::Timing> timings;
 
  private:
+  const Session& session_;
+  std::chrono::nanoseconds processor_;
   Clock::time_point begin_;
 };
 
@@ -642,7 +656,7 @@ class Recorder final : public StepListener {
 
 Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline) {
   return guarded([&]() -> Result<std::vector<Session::Timing>> {
-    Recorder recorder(Clock::now());
+    Recorder recorder(*this);
     QUERN_TRY(impl_->run(deadline, &recorder));
     return std::move(recorder.timings);
   });

@@ -237,6 +237,9 @@ struct CpuTarget {
   // range of memory then.
   bool channels_last = false;
   PackedFormats* formats = nullptr;  // null: each kernel takes the format that suits it best
+  // The entry that operators take whose list has it, "reference" at the end of each, where it
+  // answers; else, and where this is empty, the first that answers.
+  std::string_view entry = {};
 };
 
 struct KernelRequest {
@@ -304,7 +307,8 @@ using KernelWork =
 
 // An implementation's answer. Empty layouts mean dense row-major.
 struct KernelChoice {
-  std::string implementation;  // as "onednn brgconv:avx512_core"; for profile and inspect
+  std::string implementation;   // as "onednn brgconv:avx512_core"; for profile and inspect
+  std::string_view entry = {};  // of the operator's list; empty: of a device
   KernelWork work;
   std::vector<Layout> input_layouts;  // by KernelRequest::read
   std::vector<Layout> output_layouts;
@@ -361,7 +365,7 @@ struct OpKernels {
 const OpKernels& kernels_of(const OpDef& def);
 // The reference of `request.op` as a kernel; runs the post-ops too.
 Selection select_reference(const KernelRequest& request);
-// The first implementation of the list that answers.
+// The first implementation of the list that answers, or CpuTarget::entry before it.
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
 // `request.gpu` must be set.
 Selection select_gpu_kernel(const KernelRequest& request);

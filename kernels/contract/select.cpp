@@ -68,15 +68,38 @@ Selection select_reference(const KernelRequest& request) {
   for (const KernelInput& in : request.inputs) inputs.push_back({in.desc.dtype, in.desc.shape});
   KernelChoice choice;
   choice.implementation = "reference";
+  choice.entry = "reference";
   if (reference.scratch)
     choice.scratch_bytes = reference.scratch(request.op, inputs, request.outputs);
   choice.work = std::make_unique<ReferenceKernel>(request, choice.scratch_bytes);
   return std::optional<KernelChoice>(std::move(choice));
 }
 
+namespace {
+
+Selection select_entry(const CpuImplementation& implementation, const KernelRequest& request) {
+  QUERN_ASSIGN(std::optional<KernelChoice> choice, implementation.select(request));
+  if (choice) choice->entry = implementation.name;
+  return choice;
+}
+
+// Nothing where the list has no entry of this name, or it does not answer.
+Selection select_named(std::string_view name, const KernelRequest& request) {
+  if (name == "reference") return select_reference(request);
+  for (const CpuImplementation& implementation : kernels_of(request.def()).cpu)
+    if (implementation.name == name) return select_entry(implementation, request);
+  return unsupported();
+}
+
+}  // namespace
+
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
+  if (!request.target.entry.empty()) {
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, select_named(request.target.entry, request));
+    if (choice) return std::move(*choice);
+  }
   for (const CpuImplementation& implementation : kernels_of(request.def()).cpu) {
-    QUERN_ASSIGN(std::optional<KernelChoice> choice, implementation.select(request));
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, select_entry(implementation, request));
     if (choice) return std::move(*choice);
   }
   QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));

@@ -117,7 +117,7 @@ class Cli(unittest.TestCase):
 class Help(Cli):
     def test_overview_and_verbs(self):
         overview = self.quern("--help").stdout
-        for verb in ("run", "verify", "bench", "inspect", "profile", "plan", "devices", "version"):
+        for verb in ("run", "verify", "bench", "inspect", "profile", "kernel", "plan", "devices", "version"):
             self.assertIn(f"  {verb}", overview)
             text = self.quern(verb, "--help").stdout
             self.assertIn("Examples:", text)

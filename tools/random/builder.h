@@ -70,6 +70,10 @@ struct Effect {
   bool jumps = false;  // discontinuous: operands must be exact
   bool positive = false;
 };
+// The effect of what computes a value of the same type and shape.
+inline Effect same(const DrawnValue& x, double most) {
+  return {x.dtype, x.dims, most};
+}
 
 // Selects whether a declared type gives all dimensions that are the same in every run.
 enum class Fixed : std::uint8_t { all, some };

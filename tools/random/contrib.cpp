@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::string_view domain = "com.microsoft";
 
-Effect same(const DrawnValue& x, double most) {
-  return {x.dtype, x.dims, most};
-}
-
 bool gelus(Builder& b) {
   const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 1});
   switch (b.rng.below(4)) {

@@ -10,10 +10,6 @@
 namespace quern::tools {
 namespace {
 
-Effect same(const DrawnValue& x, double most) {
-  return {x.dtype, x.dims, most};
-}
-
 // ---- attention
 
 // The sizes of an attention and the layout of its operands.

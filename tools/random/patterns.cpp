@@ -9,10 +9,6 @@
 namespace quern::tools {
 namespace {
 
-Effect same(const DrawnValue& x, double most) {
-  return {x.dtype, x.dims, most};
-}
-
 // Gemm or MatMul, bias, activation, residual.
 bool dense_chain(Builder& b) {
   const DType type = b.main_type();
@@ -100,7 +96,7 @@ bool softmax_spelled(Builder& b) {
 }
 
 // softmax(scale q k' + mask) v, with the transposes of heads now and then.
-bool attention(Builder& b) {
+bool spelled_attention(Builder& b) {
   const DType type = b.main_type();
   const Extent batch = b.rng.chance(0.5) ? fixed(1) : fixed(2);
   const std::int64_t heads = b.rng.between(1, 3);
@@ -193,7 +189,7 @@ constexpr std::array patterns_table = {
     Family{"gelu-spelled", 0.7, gelu_spelled},
     Family{"layer-norm-spelled", 0.8, layer_norm_spelled},
     Family{"softmax-spelled", 0.8, softmax_spelled},
-    Family{"attention", 1.2, attention},
+    Family{"attention", 1.2, spelled_attention},
     Family{"affine", 1.5, affine},
     Family{"clamps", 1, clamps},
 };

@@ -90,6 +90,10 @@ struct CompileOptions {
   // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
   // about the same speed need.
   bool scratch = true;
+  // An implementation by its name (StepInfo::entries): operators whose list has it take it where it
+  // can compute them, and all others the first of their list that can. For measuring one beside
+  // another; empty: none.
+  std::string implementation;
   // Compiling ends with timed_out soon after this has passed: docs/limits.md says what is not cut.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Memory and sentences of the executable and its sessions; null: the system's, and none.
@@ -106,6 +110,10 @@ struct StepInfo {
   double bytes = 0;     // inputs, weights and outputs, each counted once
   std::string layouts;  // "row-major -> c16"; empty: all row-major
   Lane lane = Lane::host;
+  // The implementations of the operator on the CPU, best first, and the one that was chosen; empty
+  // for copies and on a device.
+  std::vector<std::string> entries;
+  std::string entry;
 };
 
 // A range of a plan's arena: an intermediate result, an output or the scratch memory of a kernel.

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quern kernel as people call it: problems, contenders, files of results, models, a kernel of one's own.
+
+    python3 kernel_test.py CC path/to/quern path/to/source
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CC, QUERN, SOURCE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+PRODUCT = "matmul:m32n48k64 f32 bias +relu"
+QUICK = ("--time", "0.05", "-t", "1")
+
+
+class Kernel(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def quern(self, *words, code=0):
+        done = subprocess.run([QUERN, "kernel", *map(str, words)], capture_output=True, text=True, timeout=300,
+                              check=False)
+        self.assertEqual(done.returncode, code, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def json(self, *words, code=0):
+        printed = json.loads(self.quern(*words, "--json", code=code).stdout)
+        self.assertEqual(list(printed)[:1], ["schema"])
+        return printed
+
+    def test_all_implementations_are_measured_and_believed(self):
+        problem = self.json(PRODUCT, "--impl", "all", *QUICK)["problems"][0]
+        kernels = {k["kernel"]: k for k in problem["kernels"]}
+        self.assertIn("rows", kernels)
+        self.assertIn("reference", kernels)
+        self.assertEqual(problem["judge"], "oracle")
+        for k in kernels.values():
+            self.assertTrue(k["is_believed"], k)
+            self.assertGreater(k["wall_us"]["median"], 0)
+            self.assertGreaterEqual(k["wall_us"]["high"], k["wall_us"]["median"])
+            self.assertEqual(k["threads"], 1)
+        # The product, and an addition and a comparison for each result that may stand beside it.
+        self.assertGreaterEqual(kernels["rows"]["flops"], 2 * 32 * 48 * 64)
+        self.assertLess(kernels["rows"]["wall_us"]["median"], kernels["reference"]["wall_us"]["median"])
+
+    def test_tables_line_up(self):
+        text = self.quern(PRODUCT, "--impl", "rows,reference", *QUICK).stdout
+        lines = text.splitlines()
+        self.assertEqual(lines[0], PRODUCT)
+        self.assertIn("GFLOP/s", lines[1])
+        column = lines[1].index("implementation")
+        self.assertTrue(all(line[column - 1] == " " for line in lines[2:4]), text)
+
+    def test_problems_from_files_and_sweeps(self):
+        shapes = self.folder / "shapes.txt"
+        shapes.write_text("# products\nmatmul:m{1..4*2}n8k8\nop:Softmax axis=-1 f32[2,{3,5}]\n")
+        listed = self.quern("-f", shapes, "--list").stdout.splitlines()
+        self.assertEqual(listed, ["matmul:m1n8k8", "matmul:m2n8k8", "matmul:m4n8k8", "op:Softmax axis=-1 f32[2,3]",
+                                  "op:Softmax axis=-1 f32[2,5]"])
+        self.assertEqual(len(self.json("-f", shapes, *QUICK)["problems"]), 5)
+
+    def test_refuses_with_a_sentence(self):
+        for words, part in [((), "no problem"), (("conv:c3",), "wants a size o"), (("op:Softmx f32[3]",), "no operator"),
+                            (("-f", self.folder / "none"), "none"), (("op:Softmax const:f32[3]",), "has no input"),
+                            ((PRODUCT, "--impl", "fastest"), "no implementation that was named"),
+                            (("matmul:m6000n6000k6000",), "takes too long"), (("--compare", "a"), "two files"),
+                            (("conv:c6o4h5k3g4",), "problem 'conv:c6o4h5k3g4'")]:
+            self.assertIn(part, self.quern(*words, code=2).stderr, words)
+        self.quern(PRODUCT, "--device", "gpu:7", code=4)
+
+    def test_cold_and_threads_and_pages(self):
+        page = self.folder / "page.html"
+        cold = self.json("op:Binary kind=add f32[65536] f32[65536]", "--cold", "--html", page, *QUICK)
+        self.assertEqual(cold["mode"], "cold")
+        self.assertGreater(cold["evicted"]["cold_line_ns"], cold["evicted"]["warm_line_ns"])
+        self.assertIn("<circle", page.read_text())
+        threads = self.json(PRODUCT, "--time", 0.05, "-t", 2)["problems"][0]["kernels"][0]
+        self.assertTrue(threads["is_believed"])
+
+    def test_results_are_files_that_can_be_compared(self):
+        first, second, slower = (self.folder / name for name in ("a.jsonl", "b.jsonl", "c.jsonl"))
+        for path in (first, second):
+            self.quern(PRODUCT, "--impl", "rows,reference", "--save", path, *QUICK)
+        records = [json.loads(line) for line in first.read_text().splitlines()]
+        self.assertEqual([r["kernel"] for r in records], ["rows", "reference"])
+        self.assertEqual(records[0]["problem"], PRODUCT)
+        self.assertIn("cpu", records[0]["machine"])
+        self.assertEqual(len(records[0]["wall_us"]), len(records[0]["processor_us"]))
+        same = self.json("--compare", first, first)
+        self.assertTrue(same["is_good"])
+        self.assertEqual([k["verdict"] for k in same["kernels"]], ["same", "same"])
+        for record in records:
+            record["processor_us"] = [1.5 * us for us in record["processor_us"]]
+        slower.write_text("".join(json.dumps(r) + "\n" for r in records))
+        worse = self.json("--compare", first, slower, code=1)
+        self.assertEqual([k["verdict"] for k in worse["kernels"]], ["slower", "slower"])
+        self.assertIn("faster", self.quern("--compare", slower, first).stdout)
+        self.assertTrue(self.json("--compare", first, slower, "--by", "wall")["is_good"])
+        slower.write_text("{}\n")
+        self.assertIn("line 1", self.quern("--compare", first, slower, code=2).stderr)
+
+    def test_kernels_of_a_model(self):
+        digits = SOURCE / "examples/digits/digits.onnx"
+        listed = self.quern("--from", digits, "--list").stdout.splitlines()
+        self.assertTrue(any(line.startswith("op:Conv") for line in listed), listed)
+        lines = self.folder / "digits.txt"
+        lines.write_text("\n".join(listed))
+        self.assertEqual(self.quern("-f", lines, "--list").stdout.splitlines(), listed)
+        measured = self.json("--from", digits, *QUICK)
+        self.assertEqual([p["problem"] for p in measured["problems"]], listed)
+        model = measured["model"]
+        self.assertGreater(model["kernels_processor_us"], 0)
+        self.assertGreater(model["run_processor_us"], 0)
+        self.assertGreater(model["covered_us"], 0.5 * (model["covered_us"] + model["others_us"]))
+
+    def test_a_kernel_of_ones_own(self):
+        source = SOURCE / "examples/custom-op/softmax.c"
+        right, wrong = self.folder / "softmax.so", self.folder / "wrong.so"
+        build = [CC, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O3", "-shared", "-fPIC", "-I",
+                 str(SOURCE / "engine/include")]
+        subprocess.run([*build, str(source), "-o", str(right), "-lm"], check=True)
+        broken = self.folder / "wrong.c"
+        broken.write_text(source.read_text().replace("1 / sum", "1.01f / sum"))
+        subprocess.run([*build, str(broken), "-o", str(wrong), "-lm"], check=True)
+        line = "op:Softmax axis=-1 f32[8,1000]"
+        kernels = self.json(line, "--ops", right, *QUICK)["problems"][0]["kernels"]
+        self.assertEqual([k["kernel"] for k in kernels], ["cpu", "org.example.Softmax"])
+        self.assertTrue(all(k["is_believed"] for k in kernels), kernels)
+        liar = self.json(line, "--ops", wrong, *QUICK, code=1)["problems"][0]["kernels"][1]
+        self.assertFalse(liar["is_believed"])
+        self.assertIn("wrong answer", liar["refused"])
+        note = self.quern("op:Softmax axis=0 f32[8,10]", "--ops", right, *QUICK).stderr
+        self.assertIn("does not take part", note)
+        self.json("op:org.example.Softmax f32[8,1000]", "--ops", right, *QUICK)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/kernel/lab.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/graph.h"
+#include "tools/kernel/own.h"
+#include "tools/opened.h"
+#include "tools/parse.h"
+
+namespace quern::tools::lab {
+namespace {
+
+// The plainest loops do some hundred million operations a second, and each set of inputs is
+// evaluated.
+constexpr double most_checked_flops = 3e11;
+constexpr double many_flops = 2e9;
+
+double planned_flops(const Session& session) {
+  double flops = 0;
+  for (const StepInfo& step : session.plan_info().steps) flops += step.flops;
+  return flops;
+}
+
+}  // namespace
+
+std::vector<std::string> split_devices(std::string_view list) {
+  constexpr std::array<std::string_view, 7> beginnings = {
+      "cpu", "reference", "null", "vulkan", "automatic", "high-performance", "low-power"};
+  std::vector<std::string> devices;
+  for (const std::string& part : split_list(list)) {
+    const bool begins = std::ranges::any_of(
+        beginnings, [&](std::string_view name) { return part.starts_with(name); });
+    if (begins || devices.empty())
+      devices.push_back(part);
+    else
+      devices.back() += "," + part;
+  }
+  return devices;
+}
+
+// A problem on its way: the answers are found once for each arithmetic of a device.
+struct Lab::Task {
+  const Problem& problem;
+  Model model;
+  double flops = 0;
+  std::map<Arithmetic, Answers> answers = {};
+};
+
+Result<std::unique_ptr<Lab>> Lab::open(const KernelArgs& args, const Console& console) {
+  std::unique_ptr<Lab> lab(new Lab(args, console));
+  for (const std::string& name : split_devices(args.device.device)) {
+    QUERN_ASSIGN(lab->devices_.emplace_back(), device_named(name));
+  }
+  if (lab->devices_.empty()) return Status(Code::invalid_argument, "--device names no device");
+  QUERN_ASSIGN(lab->ops_, load_ops(args.device.ops));
+  QUERN_ASSIGN(lab->compile_, compile_options(args.device));
+  lab->load_before_ = machine_load();
+  if (args.cold) {
+    Progress progress(console);
+    progress.update("how caches are evicted");
+    lab->evictor_ = std::make_unique<CacheEvictor>();
+  }
+  return lab;
+}
+
+ReportContext Lab::context() const {
+  ReportContext c{.mode = args_.cold ? "cold" : "warm",
+                  .math = args_.device.math,
+                  .load_before = load_before_,
+                  .load_after = machine_load()};
+  if (!evictor_) return c;
+  c.evicted_bytes = evictor_->bytes();
+  c.warm_line_ns = evictor_->warm_ns();
+  c.cold_line_ns = evictor_->cold_ns();
+  return c;
+}
+
+Result<const Answers*> Lab::answers_of(Task& task, const Device& device) const {
+  const Arithmetic arithmetic = arithmetic_of(device.info().name);
+  if (const auto found = task.answers.find(arithmetic); found != task.answers.end())
+    return &found->second;
+  Progress progress(console_);
+  progress.update("the right answers");
+  QUERN_ASSIGN(Answers answers,
+               Answers::make(task.problem, task.model,
+                             {.arithmetic = arithmetic,
+                              .math = compile_.math,
+                              .sets = task.flops > many_flops ? std::size_t{2} : std::size_t{3},
+                              .seed = args_.seed}));
+  return &task.answers.emplace(arithmetic, std::move(answers)).first->second;
+}
+
+ContenderOptions Lab::options_for(const Device& device, std::string_view entry) const {
+  ContenderOptions o{.name = std::string(entry),
+                     .entry = std::string(entry),
+                     .compile = compile_,
+                     .with_reorders = args_.with_reorders,
+                     .evictor = evictor_.get(),
+                     .seed = args_.seed};
+  o.compile.implementation = entry;
+  if (entry.empty()) o.name = device.info().name;
+  return o;
+}
+
+Status Lab::enter_named(Task& task, const std::shared_ptr<Device>& device, std::string_view entry,
+                        Contenders& into) {
+  QUERN_ASSIGN(const Answers* answers, answers_of(task, *device));
+  QUERN_ASSIGN(auto contender,
+               Contender::make(task.model, device, *answers, options_for(*device, entry)));
+  if (contender->entry() == entry || entry.empty())
+    into.push_back(std::move(contender));
+  else if (args_.impl != "all")
+    console_.note(cat("implementation '", printable(entry), "' does not compute this problem; ",
+                      "there is: ", [&] {
+                        std::string names;
+                        for (const std::string& name : contender->entries())
+                          names += cat(names.empty() ? "" : ", ", name);
+                        return names;
+                      }()));
+  return {};
+}
+
+// Operators of the host that have the name of the problem's, where they take it.
+Status Lab::enter_own(Task& task, const std::shared_ptr<Device>& device, Contenders& into) {
+  if (!ops_ || device->info().name != "cpu") return {};
+  for (const OwnKernel& own : own_kernels(task.problem, *ops_)) {
+    QUERN_ASSIGN(const Answers* answers, answers_of(task, *device));
+    ContenderOptions options = options_for(*device, "");
+    options.name = own.name;
+    const auto model = build_problem(own.problem, args_.seed, ops_);
+    auto contender = model ? Contender::make(*model, device, *answers, std::move(options))
+                           : Result<std::unique_ptr<Contender>>(model.error().copy());
+    if (contender)
+      into.push_back(std::move(*contender));
+    else
+      console_.note(cat(printable(own.name), " does not take part: ", contender.error().message()));
+  }
+  return {};
+}
+
+// One contender of a device, or one for each implementation that is asked for.
+Status Lab::enter(Task& task, const std::shared_ptr<Device>& device, Contenders& into) {
+  const bool is_host = device->info().kind == DeviceInfo::Kind::cpu;
+  if (args_.impl.empty() || !is_host || device->info().name != "cpu")
+    return enter_named(task, device, "", into);
+  std::vector<std::string> names = split_list(args_.impl);
+  if (args_.impl == "all") {
+    Contenders first;
+    QUERN_TRY(enter_named(task, device, "", first));
+    names = first.at(0)->entries();
+    if (names.empty()) into.push_back(std::move(first[0]));  // an operator without kernels: a copy
+  }
+  for (const std::string& name : names) QUERN_TRY(enter_named(task, device, name, into));
+  return {};
+}
+
+void Lab::note_own_reference(const Problem& problem) const {
+  if (!ops_) return;
+  for (const CustomOpInfo& info : ops_->list())
+    if (problem.op == cat(info.domain, ".", info.name) && !info.has_reference)
+      console_.note(cat(printable(problem.op), " has no reference: it is held to itself"));
+}
+
+Result<ProblemResult> Lab::run(const Problem& problem) {
+  QUERN_ASSIGN(Model model, build_problem(problem, args_.seed, ops_));
+  if (model.graph().inputs().empty())
+    return Status(Code::invalid_argument,
+                  cat("problem '", printable(problem.text, 120),
+                      "' has no input: what is the same in each call is computed before"));
+  Task task{.problem = problem, .model = std::move(model)};
+  QUERN_ASSIGN(const auto plan,
+               Executable::compile(task.model.clone(), device_named("cpu").value(), compile_));
+  QUERN_ASSIGN(const auto planned, Session::create(plan));
+  for (std::size_t i = 0; i < plan->inputs().size(); ++i) {
+    QUERN_ASSIGN(const Tensor t, generate_elements(inputs_of(problem, task.model)[i], args_.seed));
+    QUERN_TRY(planned->set_input(i, t.view()));
+  }
+  QUERN_TRY(planned->prepare());
+  task.flops = planned_flops(*planned);
+  if (task.flops > most_checked_flops)
+    return Status(Code::invalid_argument,
+                  cat("problem '", printable(problem.text, 120), "' has ", count_text(task.flops),
+                      "FLOP, which to check takes too long: at most ",
+                      count_text(most_checked_flops), " are taken"));
+  note_own_reference(problem);
+  Contenders contenders;
+  for (const auto& device : devices_) {
+    QUERN_TRY(enter(task, device, contenders));
+    QUERN_TRY(enter_own(task, device, contenders));
+  }
+  if (contenders.empty())
+    return Status(Code::invalid_argument, "no implementation that was named computes this problem");
+  Progress progress(console_);
+  ProblemResult result{.problem = problem, .judge = task.answers.begin()->second.judge()};
+  result.kernels =
+      measure(contenders, {.time_s = args_.time_s,
+                           .precision = args_.precision / 100,
+                           .seed = args_.seed,
+                           .progress = [&](std::string_view text) { progress.update(text); }});
+  const LeastWork work = least_work(problem, task.model, compile_.math);
+  for (Measured& m : result.kernels) {
+    const auto device =
+        std::ranges::find(devices_, m.info.device,
+                          [](const auto& d) -> const std::string& { return d->info().name; });
+    QUERN_TRY(refuse_impossible(m, work, **device, roofs_));
+    QUERN_ASSIGN(result.roofs.emplace_back(), roofs_.of(**device, m.info.threads));
+  }
+  return result;
+}
+
+}  // namespace quern::tools::lab
