@@ -158,7 +158,8 @@ class Maker {
     if (all.empty())
       notes_.emplace_back(
           "no plan is in the file, since the shapes of inputs are not all numbers: "
-          "loading leaves planning and packing to the first run");
+          "loading leaves planning and packing to the first run, which libquern_run cannot do; "
+          "--dim and --shape give shapes");
     for (const Shapes& shapes : all) QUERN_TRY(plan(shapes));
     return {};
   }
@@ -183,7 +184,7 @@ class Maker {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].kind != ValueSpec::Kind::tensor) {
         notes_.push_back(cat("no plan is in the file, since input '", printable(specs[i].name),
-                             "' is no tensor"));
+                             "' is no tensor: libquern_run cannot run it"));
         return {};
       }
       inputs.emplace_back().tensors.push_back({{specs[i].dtype, shapes[i]}, &nothing});
@@ -198,7 +199,7 @@ class Maker {
     else
       notes_.push_back(cat("no plan for ", text,
                            " is in the file, since it depends on what a run computes: the first "
-                           "run makes it"));
+                           "run makes it, where there is more than libquern_run"));
     return {};
   }
 
