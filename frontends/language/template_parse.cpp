@@ -309,7 +309,8 @@ class TemplateParser {
     for (; !word.empty(); word = comparison_word()) {
       QUERN_ASSIGN(Expression right, sum());
       add_height(whole, right);
-      whole.named.emplace_back(std::move(word), std::move(right));
+      whole.words.push_back(std::move(word));
+      whole.named.push_back(std::move(right));
     }
     return whole;
   }
@@ -422,7 +423,8 @@ class TemplateParser {
         at_ += 2;
         QUERN_ASSIGN(Expression value, expression());
         add_height(called, value);
-        called.named.emplace_back(std::move(key), std::move(value));
+        called.words.push_back(std::move(key));
+        called.named.push_back(std::move(value));
       } else if (is_sign("*") || is_sign("**")) {
         return error("arguments from a list or object are not supported", Code::unsupported);
       } else {

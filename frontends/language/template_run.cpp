@@ -319,9 +319,9 @@ class Runner {
     for (std::size_t i = 1; i < e.parts.size(); ++i) {
       QUERN_ASSIGN(arguments.values.emplace_back(), evaluate(e.parts[i]));
     }
-    for (const auto& [name, part] : e.named) {
-      QUERN_ASSIGN(Value value, evaluate(part));
-      arguments.named.emplace_back(name, std::move(value));
+    for (std::size_t i = 0; i < e.named.size(); ++i) {
+      QUERN_ASSIGN(Value value, evaluate(e.named[i]));
+      arguments.named.emplace_back(e.words[i], std::move(value));
     }
     return arguments;
   }
@@ -456,10 +456,10 @@ class Runner {
 
   Result<Value> comparison(const Expression& e) {
     QUERN_ASSIGN(Value left, evaluate(e.parts[0]));
-    for (const auto& [word, part] : e.named) {
-      QUERN_ASSIGN(Value right, evaluate(part));
+    for (std::size_t i = 0; i < e.named.size(); ++i) {
+      QUERN_ASSIGN(Value right, evaluate(e.named[i]));
       if (!work_.spend(left.weight() + right.weight())) return template_work_spent();
-      QUERN_ASSIGN(const bool holds, compare(word, left, right));
+      QUERN_ASSIGN(const bool holds, compare(e.words[i], left, right));
       if (!holds) return Value::of_boolean(false);
       left = std::move(right);
     }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <quern/status.h>
@@ -30,7 +29,7 @@ struct TemplateExpression {
     negation,    // not parts[0]
     unary,       // text: + or -
     binary,      // text: + - * / // % ** ~
-    comparison,  // parts[0], then in `named` == != < > <= >= in, not in, and what is compared
+    comparison,  // parts[0], then for each of `named` a word: == != < > <= >= in, not in
     both,        // and
     either,      // or
     choice,      // parts[0] if parts[1] else parts[2]
@@ -41,7 +40,8 @@ struct TemplateExpression {
   std::string text;
   TemplateValue value;
   Parts parts;
-  std::vector<std::pair<std::string, TemplateExpression>> named;
+  std::vector<std::string> words;  // one for each of `named`
+  Parts named;
   int line = 0;
   int height = 1;  // of the tree
 };
