@@ -5,6 +5,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/bench_cold.h"
+#include "tools/bench_decode.h"
 #include "tools/bench_inflight.h"
 #include "tools/measurement.h"
 #include "tools/opened.h"
@@ -95,10 +96,14 @@ Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console) {
   }
   Json result;
   std::string text;
-  if (args.inflight) {
+  if (args.inflight && !args.decode) {
     QUERN_ASSIGN(const InflightMeasurement m, measure_inflight(args, console));
     result = inflight_json(m);
     text = inflight_text(m, console);
+  } else if (args.decode) {
+    QUERN_ASSIGN(const DecodeMeasurement m, measure_decoding(args, console));
+    result = decoding_json(m);
+    text = decoding_text(m, console);
   } else if (args.cold) {
     QUERN_ASSIGN(ColdMeasurement m, measure_cold(args, console));
     result = cold_json(m);

@@ -112,6 +112,20 @@ OptionRows timing_rows(BenchArgs& a) {
                    "are for each of the three",
            .target = &a.inflight,
            .range = {{1, 16}}},
+          {.names = "--decode",
+           .help = "tokens a second of a language model that goes on behind a past, one token "
+                   "at a time, with a cache of keys and values",
+           .target = &a.decode},
+          {.names = "--past",
+           .value = "N",
+           .help = "with --decode, the tokens in front; by default 32",
+           .target = &a.past,
+           .range = {{0, 1e6}}},
+          {.names = "--tokens",
+           .value = "N",
+           .help = "with --decode, the tokens behind them, in rounds; by default 32",
+           .target = &a.tokens,
+           .range = {{1, 1e6}}},
           {.names = "--compare",
            .value = "OLD.json",
            .help = "shows what changed against the output of an earlier bench --json",
@@ -147,7 +161,8 @@ Verb bench_row(BenchArgs& a) {
       {"quern bench model.onnx --json > before.json; quern bench model.onnx --compare before.json",
        "before and after a change"},
       {"quern bench model.onnx --cold", "what the first answer costs"},
-      {"quern bench model.onnx --inflight 2 -t 1", "two runs at a time that share an arena"}};
+      {"quern bench model.onnx --inflight 2 -t 1", "two runs at a time that share an arena"},
+      {"quern bench decoder.onnx --decode --past 512 -t 1", "tokens a second behind 512"}};
   return v;
 }
 

@@ -102,6 +102,9 @@ struct BenchArgs {
   bool cold = false;
   bool cold_sample = false;  // this process is one sample
   int inflight = 0;          // 0: one run at a time
+  bool decode = false;       // tokens of a language model
+  int past = 32;             // tokens in front of those
+  int tokens = 32;           // of a round
   std::string compare;
   bool json = false;
 };

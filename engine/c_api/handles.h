@@ -20,6 +20,7 @@
 
 #include <quern/c/quern.h>
 #include <quern/custom_ops.h>
+#include <quern/decoder.h>
 #include <quern/device_tensor.h>
 #include <quern/executable.h>
 #include <quern/host.h>
@@ -84,6 +85,8 @@ QUERN_STRUCT_SIZES(
     offsetof(quern_compile_options, host));
 QUERN_STRUCT_SIZES(quern_save_options);
 QUERN_STRUCT_SIZES(quern_tensor);
+QUERN_STRUCT_SIZES(quern_decoder_options);
+QUERN_STRUCT_SIZES(quern_decoder_info);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);
 QUERN_STRUCT_SIZES(quern_group_options);
@@ -177,4 +180,8 @@ struct quern_session {
   bool profiling = false;
   std::string warning;                          // as quern_session_warning() has handed it out
   std::vector<quern::Session::Timing> profile;  // of the last run
+};
+
+struct quern_decoder {
+  std::unique_ptr<quern::Decoder> decoder;
 };

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <quern/c/quern.h>
+#include <quern/decoder.h>
 #include <quern/device.h>
 #include <quern/executable.h>
 #include <quern/onnx.h>
@@ -18,5 +19,7 @@ OnnxOptions onnx_options(const quern_load_options& o);
 Result<std::shared_ptr<Device>> device_of(const quern_compile_options& o);
 // Errors: invalid_argument.
 Result<CompileOptions> compile_options(const quern_compile_options& o);
+
+DecoderOptions decoder_options(const quern_decoder_options& o);
 
 }  // namespace quern::c_api

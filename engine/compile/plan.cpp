@@ -224,11 +224,24 @@ void tell_of(const Program& program) {
               "the plan is so large that order and offsets come from lists instead of a search");
 }
 
+// An input stays as it was where something reads it after the program: another segment, a body, the
+// caller, who is given it as a result.
+void drop_read_inputs(const Segment& segment, std::vector<Update>& updates) {
+  if (segment.rest || !segment.controls.empty()) return updates.clear();
+  std::erase_if(updates, [&](const Update& u) {
+    const SlotRef input = segment.inputs[u.input];
+    return std::ranges::any_of(segment.results, [&](const ResultRef& r) {
+      return r.whole_slot == input.slot || std::ranges::find(r.tensors, input) != r.tensors.end();
+    });
+  });
+}
+
 }  // namespace
 
 PlanTree::Planned PlanTree::with_program(std::shared_ptr<PlanNode> node,
                                          std::unique_ptr<Program> program) const {
   tell_of(*program);
+  drop_read_inputs(node->segment, program->updates);
   node->program = std::move(program);
   node->segment.graph = Graph(graph_.ops());
   node->tables = LedgerEntry(ledger_, table_bytes(*node->program));

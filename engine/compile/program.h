@@ -61,6 +61,7 @@ struct Step {
   bool is_data_dependent = false;
   bool flushes_denormals = false;  // of host: runs with denormal numbers taken for 0
   std::vector<DynamicOutput> dynamic_outputs;
+  std::vector<Update> updates;  // by operands of the step
   // For display.
   std::string node;
   std::string op;
@@ -78,6 +79,7 @@ struct Program {
   std::vector<TensorType> inputs;
   std::vector<TensorType> outputs;            // for dynamic outputs: the largest type
   std::vector<std::uint64_t> output_offsets;  // in the arena, unless the run binds its own memory
+  std::vector<Update> updates;  // outputs that a run may bind to the memory of an input
   std::uint64_t arena_bytes = 0;
   MemoryProblem memory_problem;
   MemoryPlan memory_plan;

@@ -83,6 +83,27 @@ void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& ho
       program.output_offsets[buffers[b].index] = host.offset_of_root(b);
 }
 
+// The outputs that one step makes of an input that no other reads.
+void keep_updates(Program& program) {
+  using Base = Step::Operand::Base;
+  std::vector<int> reads(program.inputs.size()), writes(program.outputs.size());
+  for (const Step& s : program.steps) {
+    for (const Step::Operand& o : s.inputs)
+      if (o.base == Base::input) ++reads[o.index];
+    for (const Step::Operand& o : s.outputs)
+      if (o.base == Base::output) ++writes[o.index];
+  }
+  for (const Step& s : program.steps)
+    for (const Update& u : s.updates) {
+      const Step::Operand& in = s.inputs[u.input];
+      const Step::Operand& out = s.outputs[u.output];
+      if (in.base != Base::input || out.base != Base::output || in.offset || out.offset) continue;
+      if (reads[in.index] == 1 && writes[out.index] == 1 &&
+          program.inputs[in.index].bytes() == program.outputs[out.index].bytes())
+        program.updates.push_back({out.index, in.index});
+    }
+}
+
 // Drops the dispatches that would copy an operand to where it lies already.
 void drop_copies_in_place(UnallocatedStep& unallocated) {
   Step& s = unallocated.step;
@@ -148,6 +169,7 @@ Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
   auto meanings = keep_steps(unallocated.steps, host.memory.steps,
                              {unallocated.buffers, host, host, 1}, program);
   keep_output_offsets(unallocated.buffers, host, program);
+  keep_updates(program);
   keep_plan(host, program);
   return meanings;
 }

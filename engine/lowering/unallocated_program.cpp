@@ -87,6 +87,7 @@ Step step_of(KernelChoice& choice) {
   s.implementation = std::move(choice.implementation);
   s.entry = choice.entry;
   s.scratch_bytes = choice.scratch_bytes;
+  s.updates = choice.updates;
   if (choice.is_on_host()) {
     s.kernel = std::get<std::unique_ptr<CpuKernel>>(std::move(choice.work));
     return s;

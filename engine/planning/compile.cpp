@@ -6,6 +6,7 @@
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/host_memory.h"
 #include "graph/passes/few_bits.h"
+#include "graph/passes/cached_attention.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
 #include "graph/passes/quantized.h"
@@ -23,6 +24,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     QUERN_ASSIGN(PlanOptions plan, searching_plan_options(options, impl->device->info()));
     Graph& graph = impl->model.graph();
     if (impl->device->info().kind != DeviceInfo::Kind::cpu) QUERN_TRY(widen_block_quantized(graph));
+    if (impl->backend) QUERN_TRY(expand_cached_attention(graph));
     if (plan.optimize) {
       plan.half_products = multiplies_f16(graph);
       QUERN_TRY(widen_f16(graph));  // the kernels are f32

@@ -5,23 +5,19 @@
 //
 // batch B, heads N over KV heads of keys, new rows S, rows M of the past's buffer, width H.
 #include <algorithm>
-#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/binary_kind.h"
-#include "graph/ops/gather.h"
-#include "graph/ops/matmul.h"
 #include "graph/ops/pad.h"
-#include "graph/ops/softmax.h"
-#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 namespace {
-
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 struct Decoder {
   std::int64_t heads = 1, kv = 1;
@@ -94,43 +90,14 @@ void rotate(NodeImport& n, Decoder& d) {
 }
 
 // The past with the new rows behind what counts of it, [B, KV, max(total, M), H]; zeros elsewhere.
+// A plan depends on that maximum alone: where M is a buffer for all that is to come, it is M for
+// every number of keys.
 ValueId present_of(NodeImport& n, const Decoder& d, ValueId past, ValueId fresh) {
   if (past == no_value) return fresh;
-  // past, fresh and a row of zeros, of which each row of the result takes one
-  const ValueId shape =
-      join_dims(n, {dims_of(n, fresh, 0, 2), n.ints_constant({1}), dims_of(n, fresh, 3, 4)});
-  const ValueId zeros = filled(n, shape, n.dtype(fresh), 0);
-  const ValueId all = transpose(n, concat(n, {past, fresh, zeros}, 2), {0, 2, 1, 3});
   const ValueId room = dims_of(n, past, 2, 3);
   const ValueId total = reshape(n, cast(n, n.in(6), DType::i64), Ints{1});
-  const ValueId length = squeeze(n, binary(n, BinaryKind::max, total, room), {0});
-  const ValueId row = unsqueeze(n, counting(n, length), {0});
-  const ValueId beyond = sub(n, row, d.before);  // [B, length]
-  const ValueId behind = add(n, room, d.rows);
-  const ValueId is_new = binary(n, BinaryKind::less, beyond, d.rows);
-  const ValueId late = where(n, is_new, add(n, beyond, room), behind);
-  const ValueId is_past = binary(n, BinaryKind::less, row, d.before);
-  const ValueId from = unsqueeze(n, where(n, is_past, row, late), {2});
-  const ValueId taken = n.add(Gather{.kind = GatherKind::nd, .batch_dims = 1}, {all, from});
-  return transpose(n, taken, {0, 2, 1, 3});
-}
-
-// A bias that hides later keys from each row, and keys before the last `window`, which count the
-// row's own (as in ONNX Runtime 1.30; older releases add it on top).
-ValueId visible_bias(NodeImport& n, const Decoder& d, std::int64_t window) {
-  const ValueId column = counting(n, scalar_dim(n, d.k, 2));
-  const ValueId at = unsqueeze(n, d.at, {2});
-  ValueId sees = binary(n, BinaryKind::less_equal, column, at);
-  if (window >= 0) {
-    const ValueId width = n.ints_constant({window - 1});
-    const ValueId oldest = sub(n, at, width);
-    sees = binary(n, BinaryKind::logical_and, sees,
-                  binary(n, BinaryKind::greater_equal, column, oldest));
-  }
-  const DType dtype = n.dtype(d.q);
-  const ValueId zero = n.scalar(dtype, 0);
-  const ValueId bias = where(n, sees, zero, n.scalar(dtype, minus_infinity));
-  return unsqueeze(n, bias, {1});  // [B, 1, S, T]
+  const ValueId length = binary(n, BinaryKind::max, total, room);
+  return n.add(CacheAppend{}, {past, fresh, reshape(n, d.before, Ints{-1}), length});
 }
 
 // The bias that is given may have fewer keys than the present has rows.
@@ -143,17 +110,10 @@ ValueId given_bias(NodeImport& n, const Decoder& d) {
   return n.add(Pad{}, {given, pads, n.scalar(n.dtype(given), 0), last});
 }
 
-// Softmax with one more score a row that no key has: `sink` [N], or 0.
-ValueId softmax_with_sink(NodeImport& n, ValueId scores, ValueId sink) {
-  const ValueId shape = join_dims(n, {dims_of(n, scores, 0, 3), n.ints_constant({1})});
-  ValueId column = no_value;
-  if (sink == no_value) {
-    column = filled(n, shape, n.dtype(scores), 0);
-  } else {
-    column = expand_to(n, reshape(n, sink, Ints{-1, 1, 1}), shape);
-  }
-  const ValueId p = n.add(Softmax{}, {concat(n, {scores, column}, -1)});
-  return slice(n, p, 0, -1, -1);
+// A score of 0 for each head: [N]
+ValueId no_sink(NodeImport& n, const Decoder& d) {
+  const ValueId heads = n.ints_constant({d.heads});
+  return filled(n, heads, n.dtype(d.q), 0);
 }
 
 void import_group_query_attention(NodeImport& n) {
@@ -180,22 +140,13 @@ void import_group_query_attention(NodeImport& n) {
   d.v = present_of(n, d, n.in(4), d.v);
   const ScoreScale scale =
       score_scale(n, d.q, given_scale != 0 ? std::optional(given_scale) : std::nullopt);
-  ValueId bias = visible_bias(n, d, window);
-  if (n.has(10)) bias = add(n, bias, given_bias(n, d));
-  ValueId y = no_value;
-  if (softcap == 0 && !has_sink) {
-    y = n.add(Attention{.scale = scale.factor}, {scale.q, d.k, d.v, bias});
-  } else {
-    const ValueId k = repeat_heads(n, d.k, d.q);
-    const ValueId v = repeat_heads(n, d.v, d.q);
-    ValueId scores = n.add(MatMul{.transpose_b = true, .alpha = scale.factor}, {scale.q, k});
-    if (softcap != 0)
-      scores = mul(n, unary(n, UnaryKind::tanh, mul(n, scores, 1.0 / softcap)), softcap);
-    scores = add(n, scores, bias);
-    const ValueId p = has_sink ? softmax_with_sink(n, scores, n.has(11) ? n.in(11) : no_value)
-                               : n.add(Softmax{}, {scores});
-    y = n.add(MatMul{}, {p, v});
-  }
+  std::vector<ValueId> operands = {scale.q, d.k, d.v, reshape(n, d.before, Ints{-1})};
+  if (n.has(10) || has_sink) operands.push_back(n.has(10) ? given_bias(n, d) : no_value);
+  if (has_sink) operands.push_back(n.has(11) ? reshape(n, n.in(11), Ints{-1}) : no_sink(n, d));
+  const ValueId y = n.add(
+      CachedAttention{
+          .scale = scale.factor, .softcap = softcap, .window = std::max<std::int64_t>(window, 0)},
+      std::move(operands));
   n.set(0, join_heads(n, y));
   n.set(1, d.k);
   n.set(2, d.v);

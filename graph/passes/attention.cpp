@@ -7,8 +7,11 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "graph/ops/binary_kind.h"
+#include "graph/ops/cast.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/softmax.h"
 #include "graph/ops/unary.h"
@@ -140,6 +143,47 @@ Result<bool> recognise_attention(Graph& g, NodeId id) {
   }
   inputs.push_back(mask.value);
   return replace_op(g, id, op, std::move(inputs));
+}
+
+namespace {
+
+// The causal cache that `v` is, or what it was before a cast from 16 bits.
+ValueId causal_cache(const Graph& g, ValueId v) {
+  const Node* cast = bare<Cast>(g, v);
+  const auto is_narrow = [&](DType t) { return t == DType::f16 || t == DType::bf16; };
+  if (cast && is_narrow(g.type(cast->inputs[0]).dtype)) v = cast->inputs[0];
+  const Node* n = bare<CacheAppend>(g, v);
+  return n && n->as<CacheAppend>()->causal ? v : no_value;
+}
+
+}  // namespace
+
+// attention(q, append(..), append(..), mask)  =>  attention to the rows that count, where nothing
+// looks behind them
+Result<bool> attend_to_cache(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const Attention* op = bare<Attention>(n);
+  if (!op || op->k_transposed || g.type(n.outputs[0]).dtype != DType::f32) return false;
+  const ValueId keys = causal_cache(g, n.inputs[1]);
+  const ValueId values = causal_cache(g, n.inputs[2]);
+  if (keys == no_value || values == no_value || g.type(keys).dtype != g.type(values).dtype)
+    return false;
+  const ValueId before = producer(g, keys)->inputs[2];
+  if (before != producer(g, values)->inputs[2]) return false;
+  const auto& q = g.type(n.inputs[0]).dims;
+  const auto& k = g.type(n.inputs[1]).dims;
+  if (!q || q->size() != 4 || !k || !(*q)[0].same((*k)[0])) return false;
+  std::vector<ValueId> inputs = {n.inputs[0], keys, values, before};
+  if (has_input(n, 3)) {
+    ValueId mask = n.inputs[3];
+    if (g.type(mask).dtype == DType::boolean) {
+      const ValueId seen = add_number(g, DType::f32, 0);
+      const ValueId unseen = add_number(g, DType::f32, hidden);
+      QUERN_ASSIGN(mask, g.add(Where{}, {mask, seen, unseen}));
+    }
+    inputs.push_back(mask);
+  }
+  return replace_op(g, id, CachedAttention{.scale = op->scale}, std::move(inputs));
 }
 
 }  // namespace quern::passes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/passes/pipeline.h"
 
+#include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/cast.h"
@@ -109,6 +110,7 @@ constexpr Pass table[] = {
     {"drop_softmax_shift", simplify, roots<Softmax>(), passes::drop_softmax_shift},
     {"recognise_log_softmax", simplify, roots<Unary, Binary>(), passes::recognise_log_softmax},
     {"recognise_attention", simplify, roots<MatMul>(), passes::recognise_attention},
+    {"attend_to_cache", simplify, roots<Attention>(), passes::attend_to_cache},
     // into weights and windows
     {"transposed_conv_to_conv", simplify, roots<ConvTranspose>(), passes::transposed_conv_to_conv},
     {"absorb_conv_pads", simplify, roots<Conv>(), passes::absorb_conv_pads},

@@ -92,6 +92,7 @@ class Widening {
   // True if the node should read its 16-bit operands unchanged.
   bool stays_narrow(const Node& n) {
     if (n.op.def().is(OpTrait::structural) || keeps_types(n.op)) return true;
+    if (n.as<CacheAppend>()) return true;  // a cache is long, the new rows are not
     if (const auto* cast = n.as<Cast>()) return cast->to == DType::string;
     if (!only_moves(n.op)) return false;
     // Moves half the bytes as long as no input has been widened yet.
@@ -116,8 +117,10 @@ class Widening {
     const bool narrow_inputs = stays_narrow(n);
     std::vector<ValueId> inputs;
     std::vector<ValueId> operands;
-    for (ValueId v : n.inputs) {
-      QUERN_ASSIGN(inputs.emplace_back(), narrow_inputs ? narrow(v) : wide(v));
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+      const bool is_cache = n.as<CachedAttention>() && (i == 1 || i == 2);
+      QUERN_ASSIGN(inputs.emplace_back(),
+                   narrow_inputs || is_cache ? narrow(n.inputs[i]) : wide(n.inputs[i]));
     }
     for (ValueId v : n.operands) {
       QUERN_ASSIGN(operands.emplace_back(), narrow_inputs ? narrow(v) : wide(v));
@@ -155,7 +158,8 @@ void find_products(const Graph& g, std::vector<DType>& types) {
   for (NodeId id : g.order()) {
     const Node& n = g.node(id);
     for (const Graph& body : n.bodies) find_products(body, types);
-    if (!n.as<MatMul>() && !n.as<Conv>() && !n.as<Einsum>() && !n.as<Attention>() && !n.as<Rnn>())
+    if (!n.as<MatMul>() && !n.as<Conv>() && !n.as<Einsum>() && !n.as<Attention>() &&
+        !n.as<CachedAttention>() && !n.as<Rnn>())
       continue;
     for (ValueId v : n.inputs)
       if (v != no_value && g.type(v).is_tensor() && is_float(g.type(v).dtype))

@@ -92,6 +92,7 @@ Result<bool> recognise_log_softmax(Graph& g, NodeId id);
 
 // attention.cpp
 Result<bool> recognise_attention(Graph& g, NodeId id);
+Result<bool> attend_to_cache(Graph& g, NodeId id);
 
 // transposed_conv.cpp
 Result<bool> transposed_conv_to_conv(Graph& g, NodeId id);

@@ -295,6 +295,13 @@ struct CopiedInput {
   std::size_t offset;
 };
 
+// The output may be bound to the memory of the input by a run, if nothing else reads the input or
+// writes the output: the kernel then writes only what differs, and need not change the rest.
+struct Update {
+  std::uint32_t output;
+  std::uint32_t input;
+};
+
 // Code that only the device that made it understands: a region of a graph, compiled as a whole.
 class DeviceCode {
  public:
@@ -315,6 +322,7 @@ struct KernelChoice {
   std::vector<bool> packed_inputs;  // true: the kernel holds it and needs no pointer
   std::vector<Sharing> sharing;     // outputs that may (must) have the memory of an input
   std::vector<CopiedInput> copies;  // if not empty, the kernel does nothing but copy
+  std::vector<Update> updates;      // of a kernel for the CPU
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;  // a prefix; the rest runs as separate elementwise steps
 

@@ -13,6 +13,7 @@
 #include "graph/ops/attention.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
+#include "kernels/cpu/attention_layouts.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 #include "kernels/simd/simd_lines.h"
@@ -22,17 +23,6 @@ namespace {
 
 constexpr std::int64_t query_rows = 48;
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-
-// Sizes and strides of the last three dimensions.
-struct Heads {
-  std::int64_t head = 0;
-  std::int64_t row = 0;
-  std::int64_t column = 0;
-};
-Heads heads_of(const Shape& strides) {
-  const std::size_t r = strides.rank();
-  return {strides[r - 3], strides[r - 2], strides[r - 1]};
-}
 
 struct AttentionProblem {
   float scale = 1;
@@ -195,31 +185,6 @@ class AttentionRows final : public CpuKernel {
   std::int64_t heads_;
   std::int64_t tasks_;
 };
-
-// Which elements must be contiguous: those of a row, or those of a row or of a column.
-enum class Lines : std::uint8_t { rows, rows_or_columns };
-
-// The layout of the operand itself if its elements are contiguous as required.
-Layout layout_of(const TensorDesc& t, Lines wanted) {
-  const std::size_t r = t.shape.rank();
-  const auto is_unit = [&](std::size_t d) { return t.layout.strides[d] == 1; };
-  const bool by_column = wanted == Lines::rows_or_columns && is_unit(r - 2);
-  const bool fits = !t.layout.block && (is_unit(r - 1) || by_column);
-  return fits ? t.layout : Layout::row_major(t.shape);
-}
-
-// Dense, with the dimensions in the memory order of `like`.
-Layout ordered_like(const Shape& shape, const Layout& like) {
-  std::array<std::int64_t, Shape::max_rank> order{};
-  const std::size_t rank = shape.rank();
-  for (std::size_t d = 0; d < rank; ++d) order[d] = static_cast<std::int64_t>(d);
-  std::stable_sort(order.begin(), order.begin() + static_cast<long>(rank) - 1,
-                   [&](std::int64_t a, std::int64_t b) {
-                     return like.strides[static_cast<std::size_t>(a)] >
-                            like.strides[static_cast<std::size_t>(b)];
-                   });
-  return Layout::permuted(shape, std::span(order).first(rank));
-}
 
 bool suits_attention(const KernelRequest& r) {
   for (std::size_t i : {0, 1, 2})

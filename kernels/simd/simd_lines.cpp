@@ -33,6 +33,9 @@ void exponential(const float* x, float* y, std::int64_t n) {
 void logarithm(const float* x, float* y, std::int64_t n) {
   simd().unary(Unary{UnaryKind::log}, x, y, n);
 }
+void hyperbolic_tangent(const float* x, float* y, std::int64_t n) {
+  simd().unary(Unary{UnaryKind::tanh}, x, y, n);
+}
 void logistic(const float* x, float* y, std::int64_t n) {
   simd().unary(Unary{UnaryKind::sigmoid}, x, y, n);
 }

@@ -19,6 +19,7 @@ void smaller(SimdOperand a, SimdOperand b, float* y, std::int64_t n);
 void absolute(const float* x, float* y, std::int64_t n);
 void exponential(const float* x, float* y, std::int64_t n);
 void logarithm(const float* x, float* y, std::int64_t n);
+void hyperbolic_tangent(const float* x, float* y, std::int64_t n);
 void logistic(const float* x, float* y, std::int64_t n);
 // y = factor * x + offset
 void affine(double factor, double offset, const float* x, float* y, std::int64_t n);

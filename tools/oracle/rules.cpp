@@ -19,6 +19,8 @@ template <class T>
 Status dispatch(const T& op, Evaluated& e) {
   if constexpr (is_one_of<T, Concat>) {
     return move_all(e);
+  } else if constexpr (is_one_of<T, CacheAppend>) {
+    return move(e, {0, 1});
   } else if constexpr (is_one_of<T, Pad>) {
     return move(e, {0, 2});
   } else if constexpr (is_one_of<T, OneHot>) {

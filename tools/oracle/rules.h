@@ -10,6 +10,7 @@ namespace quern {
 struct AffineGrid;
 struct ArgReduce;
 struct Attention;
+struct CachedAttention;
 struct BatchNorm;
 struct Binary;
 struct BlockQuantizedMatMul;
@@ -101,6 +102,7 @@ Status bound(const LpNorm& op, Evaluated& e);
 
 // rules_attention.cpp, rules_recurrent.cpp
 Status bound(const Attention& op, Evaluated& e);
+Status bound(const CachedAttention& op, Evaluated& e);
 Status bound(const Rnn& op, Evaluated& e);
 
 // rules_block_quantized.cpp

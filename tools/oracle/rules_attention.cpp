@@ -41,7 +41,8 @@ struct Row {
   bool is_open = false;
 };
 
-void weigh(Row& row, const Rounding& r) {
+// `blocks`: of keys, at each of which the exponentials so far may be scaled down.
+void weigh(Row& row, const Rounding& r, double blocks = 0) {
   double greatest = -infinity;
   for (const Ball& s : row.scores) greatest = std::max(greatest, s.v);
   row.weights.assign(row.scores.size(), 0.0);
@@ -52,7 +53,7 @@ void weigh(Row& row, const Rounding& r) {
   }
   double sum = 0;
   for (const Ball& s : row.scores) sum += std::exp(s.v - greatest);
-  const double exp_error = r.arithmetic() == Arithmetic::vulkan ? 1024 : 16;
+  const double exp_error = (r.arithmetic() == Arithmetic::vulkan ? 1024 : 16) * (1 + blocks);
   double sum_error = r.gamma(static_cast<double>(row.scores.size()) + 16);
   for (std::size_t j = 0; j < row.scores.size(); ++j) {
     const Ball& s = row.scores[j];
@@ -63,6 +64,26 @@ void weigh(Row& row, const Rounding& r) {
   }
   row.is_open = !(sum_error < 0.5);
   for (double& d : row.relative) d = (1 + d) / (1 - sum_error) - 1;
+}
+
+// Row `y` of the result: the weighted sum of rows of values, the first of them at element `v`.
+struct ValueRows {
+  std::size_t v, keys, width, y;
+};
+void bound_sums(const Row& row, const ValueRows& rows, Evaluated& e) {
+  const Rounding r = e.rounding();
+  for (std::size_t w = 0; w < rows.width; ++w) {
+    double error = r.tiny();
+    double size = 0;
+    for (std::size_t j = 0; j < rows.keys; ++j) {
+      if (row.weights[j] == 0) continue;
+      const Ball x = e.in[2]->at(rows.v + j * rows.width + w);
+      error += row.weights[j] * (x.e + row.relative[j] * x.size());
+      size += row.weights[j] * x.size();
+    }
+    error += r.gamma(static_cast<double>(rows.keys) + 16) * size;
+    e.bound()[rows.y * rows.width + w] = row.is_open ? infinity : error;
+  }
 }
 
 }  // namespace
@@ -105,18 +126,69 @@ Status bound(const Attention& op, Evaluated& e) {
       row.scores.push_back(score);
     }
     weigh(row, r);
-    for (std::size_t w = 0; w < h.value_width; ++w) {
-      double error = r.tiny();
-      double size = 0;
-      for (std::size_t j = 0; j < h.keys; ++j) {
-        if (row.weights[j] == 0) continue;
-        const Ball x = e.in[2]->at(v + j * h.value_width + w);
-        error += row.weights[j] * (x.e + row.relative[j] * x.size());
-        size += row.weights[j] * x.size();
-      }
-      error += r.gamma(static_cast<double>(h.keys) + 16) * size;
-      e.bound()[i * h.value_width + w] = row.is_open ? infinity : error;
+    bound_sums(row, {v, h.keys, h.value_width, i}, e);
+  }
+  return {};
+}
+
+namespace {
+
+// softcap * tanh(s / softcap), which is no steeper than s.
+Ball capped(const Ball& s, double softcap, const Rounding& r) {
+  if (softcap == 0) return s;
+  const double v = softcap * std::tanh(s.v / softcap);
+  const double tanh_error = r.arithmetic() == Arithmetic::vulkan ? 1024 : 16;
+  return {v, s.e + r.unit() * (tanh_error * std::fabs(v) + 4 * std::fabs(s.v))};
+}
+
+// The shapes of a CachedAttention, and where row i of head h of sequence b finds its keys.
+struct CachedHeads {
+  std::size_t heads, key_heads, rows, keys, width, value_width;
+
+  explicit CachedHeads(const Evaluated& e) {
+    const Shape& q = e.in[0]->value.shape();
+    const Shape& k = e.in[1]->value.shape();
+    const auto at = [](const Shape& s, std::size_t i) { return static_cast<std::size_t>(s[i]); };
+    heads = at(q, 1), rows = at(q, 2), width = at(q, 3);
+    key_heads = at(k, 1), keys = at(k, 2);
+    value_width = at(e.in[2]->value.shape(), 3);
+  }
+  std::size_t first_key(std::size_t b, std::size_t h) const {
+    return (b * key_heads + h / (heads / key_heads)) * keys;
+  }
+};
+
+}  // namespace
+
+Status bound(const CachedAttention& op, Evaluated& e) {
+  if (e.out[0].elements() == 0) return {};
+  const CachedHeads h(e);
+  const Rounding r = e.rounding();
+  Shape score_shape = e.out[0].value.shape();
+  score_shape[3] = static_cast<std::int64_t>(h.keys);
+  std::vector<std::size_t> biases;
+  if (e.has(4)) biases = broadcast_indices(e.in[4]->value.shape(), score_shape);
+  const Numbers before = as_numbers(e.in[3]->value);
+  const Ball scale{static_cast<double>(op.scale), 0};
+  for (std::size_t i = 0; i < before.size() * h.heads * h.rows; ++i) {
+    const std::size_t b = i / (h.heads * h.rows), head = i / h.rows % h.heads;
+    const std::size_t end = static_cast<std::size_t>(before[b]) + i % h.rows + 1;
+    const auto window = static_cast<std::size_t>(op.window);
+    const std::size_t first = window > 0 && end > window ? end - window : 0;
+    const std::size_t keys = h.first_key(b, head) + first;
+    Row row;
+    for (std::size_t j = 0; j < end - first; ++j) {
+      Sum dot;
+      for (std::size_t w = 0; w < h.width; ++w)
+        dot.add_product(e.in[0]->at(i * h.width + w), e.in[1]->at((keys + j) * h.width + w));
+      const Ball score = r.mul(dot.total(r, folded_roundings), scale);
+      row.scores.push_back(capped(score, static_cast<double>(op.softcap), r));
+      if (e.has(4))
+        row.scores[j] = r.add(row.scores[j], e.in[4]->at(biases[i * h.keys + first + j]));
     }
+    if (e.has(5)) row.scores.push_back(e.in[5]->at(head));
+    weigh(row, r, static_cast<double>(h.keys) / 128 + 1);
+    bound_sums(row, {keys * h.value_width, end - first, h.value_width, i}, e);
   }
   return {};
 }

@@ -55,6 +55,13 @@ bool group_query_attention(Builder& b) {
     in.push_back(b.root(DType::f32, angles));
     in.push_back(b.root(DType::f32, angles));
   }
+  const bool has_bias = b.rng.chance(0.25), has_sink = b.rng.chance(0.25);
+  if (has_bias || has_sink) in.resize(10, Builder::none());
+  if (has_bias) in.push_back(b.root(DType::f32, {fixed(1), fixed(1), rows, total}));
+  if (has_sink) {
+    in.resize(11, Builder::none());
+    in.push_back(b.root(DType::f32, {fixed(heads)}));
+  }
   if (b.rng.chance(0.3)) a.push_back(Builder::integer("local_window_size", b.rng.between(1, 4)));
   if (b.rng.chance(0.2)) a.push_back(b.number("softcap", 5));
   if (b.rng.chance(0.2)) a.push_back(Builder::integer("smooth_softmax", 1));

@@ -104,3 +104,19 @@ quern_status quern_executable_save(const quern_executable* executable, const cha
     return artefact.write(path);
   });
 }
+
+quern_status quern_decoder_open(const quern_model* model, const quern_compile_options* compile,
+                                const quern_decoder_options* options, quern_decoder** decoder) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(model);
+    QUERN_NOT_NULL(decoder);
+    QUERN_ASSIGN(const quern_compile_options c, read_struct(compile));
+    QUERN_ASSIGN(const quern_decoder_options o, read_struct(options));
+    QUERN_ASSIGN(auto device, device_of(c));
+    DecoderOptions all = decoder_options(o);
+    QUERN_ASSIGN(all.compile, compile_options(c));
+    QUERN_ASSIGN(auto made, Decoder::open(model->model.clone(), all, std::move(device)));
+    *decoder = new quern_decoder{std::move(made)};
+    return {};
+  });
+}

@@ -37,3 +37,7 @@ quern_status quern_executable_save(const quern_executable*, const char*,
                                    const quern_save_options*) {
   return refuse("writes no compiled models");
 }
+quern_status quern_decoder_open(const quern_model*, const quern_compile_options*,
+                                const quern_decoder_options*, quern_decoder**) {
+  return refuse("compiles nothing");
+}

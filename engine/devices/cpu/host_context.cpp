@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/float_state.h"
 #include "kernels/contract/openmp.h"
@@ -84,7 +86,30 @@ void HostContext::bind(const Call& call) {
   is_bound_ = true;
 }
 
+// Memory that is an input and an output is that of an update (Program::updates), as a whole: any
+// other step could read what has been overwritten.
+Status HostContext::check_shared_memory(const Call& call) const {
+  const Program& p = *program_;
+  for (std::uint32_t o = 0; o < call.outputs.size(); ++o) {
+    const std::byte* const out = call.outputs[o];
+    const std::size_t out_bytes = out ? p.outputs[o].bytes() : 0;
+    for (std::uint32_t i = 0; i < call.inputs.size(); ++i) {
+      const std::byte* const in = call.inputs[i];
+      if (out_bytes == 0 || !std::less<>()(in, out + out_bytes) ||
+          !std::less<>()(out, in + p.inputs[i].bytes()))
+        continue;
+      const auto is_this = [&](const Update& u) { return u.output == o && u.input == i; };
+      if (in == out && std::ranges::any_of(p.updates, is_this)) continue;
+      return {Code::invalid_argument,
+              cat("an output of ", p.outputs[o].text(), " is bound to memory of an input of ",
+                  p.inputs[i].text(), ", and the plan does not make it in place")};
+    }
+  }
+  return {};
+}
+
 Status HostContext::run(const Call& call) {
+  if (!same_bindings(call)) QUERN_TRY(check_shared_memory(call));
   begin(call);
   return run_steps(call, 0, steps_.size());
 }

@@ -53,6 +53,7 @@ class HostContext final : public ExecutionContext {
   }
   Status run_on_team(const Call& call, std::size_t first, std::size_t end);
   void bind(const Call& call);
+  Status check_shared_memory(const Call& call) const;
   bool same_bindings(const Call& call) const;
 
   struct BoundStep {

@@ -5,8 +5,12 @@
 #include <cstdlib>
 #include <map>
 
+#include <quern/artefact.h>
+#include <quern/decoder.h>
+
 #include "graph/memory/pools/pool.h"
 #include "tests/engine/allocation/counter.h"
+#include "tests/engine/decoder_models.h"
 #include "tests/engine/engine_models.h"
 #include "tests/engine/test_models.h"
 
@@ -126,6 +130,24 @@ TEST_P(AllocationTest, ShapesOfData) {
     run_all();
     EXPECT_EQ(counter.stop().ours, 0U) << pool.name << counter.first_caller();
   }
+}
+
+// A token more: no allocation and no plan, and of the cache no row but its own is written.
+TEST_P(AllocationTest, TokensOfADecoder) {
+  const auto d = must(Decoder::open(testing::decoder_model(),
+                                    {.capacity = 32, .session = {.threads = GetParam()}}));
+  ASSERT_EQ(d->growth(), Decoder::Growth::in_place);
+  const std::vector<std::int64_t> prompt = {1, 2, 3}, token = {4};
+  must(d->append(prompt));
+  must(d->append(token));
+  must(d->append(token));
+  const std::size_t plans = work_of(d->executable()).graphs;
+  AllocationCounter counter;
+  Status status;
+  for (int i = 0; i < 20 && status.ok(); ++i) status = d->append(token);
+  EXPECT_EQ(counter.stop().ours, 0U) << counter.first_caller();
+  must(status);
+  EXPECT_EQ(work_of(d->executable()).graphs, plans);
 }
 
 // The iterations of a loop have plans as well.

@@ -94,6 +94,21 @@ input %3 "m": f32[6,10]
 output %4 "y")",
      {-2, 2},
      0.001},
+    {"attention to a cache",
+     R"(input %0 "q": f32[2,4,3,8]
+input %1 "past": f32[2,2,10,8]
+input %2 "k": f32[2,2,3,8]
+input %3 "v": f32[2,2,10,5]
+input %4 "bias": f32[3,10]
+input %5 "sink": f32[4]
+const %6: i64[2] = {5, 2}
+const %7: i64[1] = {10}
+%8: f32[2,2,10,8] = CacheAppend(%1, %2, %6, %7)
+%9: f32[2,4,3,5] = CachedAttention(%0, %8, %3, %6, %4, %5) scale=0.35 softcap=3 window=4
+output %8 "present"
+output %9 "y")",
+     {-2, 2},
+     0.001},
     {"lstm",
      R"(input %0 "x": f32[5,2,4]
 input %1 "w": f32[2,12,4]

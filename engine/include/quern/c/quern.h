@@ -47,7 +47,7 @@ extern "C" {
 /* ---- library ------------------------------------------------------------------------------- */
 
 /* Goes up when a structure or a function is added; programs need a library of at least theirs. */
-#define QUERN_API_VERSION 5
+#define QUERN_API_VERSION 6
 
 QUERN_EXPORT uint32_t quern_api_version(void);
 /* "0.1.0" */
@@ -433,7 +433,8 @@ QUERN_EXPORT quern_status quern_session_set_input_sequence(quern_session* sessio
 QUERN_EXPORT quern_status quern_session_set_input_none(quern_session* session, size_t index);
 
 /* Sets the memory that runs write this output to: `capacity` bytes, aligned to the element. A
- * null `data` undoes it. A run fails if the output is larger. */
+ * null `data` undoes it. A run fails if the output is larger, and if the memory is that of an input
+ * which the plan does not turn into this output in its place (docs/decoding.md). */
 QUERN_EXPORT quern_status quern_session_bind_output(quern_session* session, size_t index,
                                                     void* data, size_t capacity);
 /* Computes only these outputs; count 0: all of them. */
@@ -567,6 +568,77 @@ QUERN_EXPORT quern_status quern_session_set_input_device(quern_session* session,
  * of the same run. */
 QUERN_EXPORT quern_status quern_session_bind_output_device(quern_session* session, size_t index,
                                                            quern_device_tensor* tensor);
+
+/* ---- decoders ------------------------------------------------------------------------------ */
+
+/* A language model with the keys and values of its tokens so far: docs/decoding.md. Used by one
+ * thread at a time, quern_decoder_cancel() apart. */
+typedef struct quern_decoder quern_decoder;
+typedef struct quern_decoder_options {
+  size_t struct_size;
+  int64_t capacity; /* tokens at most; 0: as the model says, else 2048 */
+  int32_t threads;  /* of a run; 0: as compiled */
+  /* Names of inputs and outputs, '%' the number of a layer; NULL: those at the right. */
+  const char* tokens;        /* "input_ids" */
+  const char* logits;        /* "logits" */
+  const char* mask;          /* "attention_mask", if the model has it */
+  const char* positions;     /* "position_ids", likewise */
+  const char* use_cache;     /* "use_cache_branch", likewise */
+  const char* past_key;      /* "past_key_values.%.key" */
+  const char* past_value;    /* "past_key_values.%.value" */
+  const char* present_key;   /* "present.%.key" */
+  const char* present_value; /* "present.%.value" */
+} quern_decoder_options;
+#define QUERN_DECODER_OPTIONS_INIT \
+  { sizeof(quern_decoder_options), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/* Compiles the model, which stays as it is, and takes the memory of the cache. Options may be NULL.
+ * Errors: those of quern_executable_compile(); not_found (a name), invalid_model (types). */
+QUERN_EXPORT quern_status quern_decoder_open(const quern_model* model,
+                                             const quern_compile_options* compile,
+                                             const quern_decoder_options* options,
+                                             quern_decoder** decoder);
+/* The same over a model that is compiled already, whose weights it shares. */
+QUERN_EXPORT quern_status quern_decoder_create(const quern_executable* executable,
+                                               const quern_decoder_options* options,
+                                               quern_decoder** decoder);
+/* Another sequence over the same weights, which begins with a copy of this one's tokens. */
+QUERN_EXPORT quern_status quern_decoder_fork(const quern_decoder* decoder, quern_decoder** fork);
+QUERN_EXPORT void quern_decoder_destroy(quern_decoder* decoder);
+
+/* Sets, by a copy, an input that none of the names above has (the states of an encoder). */
+QUERN_EXPORT quern_status quern_decoder_set_input(quern_decoder* decoder, const char* name,
+                                                  const quern_tensor* tensor);
+/* Computes the logits behind these tokens, which follow those so far, in so many microseconds (0:
+ * any time). After an error the sequence is as before. Errors: invalid_argument (no token, no room
+ * for so many, one that the model refuses), busy (cancelled), timed_out, out_of_memory. */
+QUERN_EXPORT quern_status quern_decoder_append(quern_decoder* decoder, const int64_t* tokens,
+                                               size_t count, uint64_t microseconds);
+/* One number for each token of the vocabulary, of the last append; valid until the next one. */
+QUERN_EXPORT quern_status quern_decoder_logits(const quern_decoder* decoder, const float** logits,
+                                               size_t* count);
+/* Makes the plan for as many new tokens ahead. */
+QUERN_EXPORT quern_status quern_decoder_prepare(quern_decoder* decoder, int64_t tokens);
+/* Forgets all but the first `length` tokens; the logits stay. */
+QUERN_EXPORT quern_status quern_decoder_rewind(quern_decoder* decoder, int64_t length);
+/* From any thread: appends end with busy until quern_decoder_clear_cancel(). */
+QUERN_EXPORT void quern_decoder_cancel(quern_decoder* decoder);
+QUERN_EXPORT void quern_decoder_clear_cancel(quern_decoder* decoder);
+
+typedef struct quern_decoder_info {
+  size_t struct_size;
+  int64_t length;       /* tokens so far */
+  int64_t capacity;     /* at most */
+  int32_t in_place;     /* a token more copies, plans and allocates nothing */
+  size_t row_bytes;     /* of the keys and values of one token */
+  size_t cache_bytes;   /* of this sequence; does not grow */
+  size_t weight_bytes;  /* packed; forks share them */
+  size_t session_bytes; /* arena and what else the session takes for its plans */
+} quern_decoder_info;
+#define QUERN_DECODER_INFO_INIT \
+  { sizeof(quern_decoder_info), 0, 0, 0, 0, 0, 0, 0 }
+QUERN_EXPORT quern_status quern_decoder_get_info(const quern_decoder* decoder,
+                                                 quern_decoder_info* info);
 
 /* ---- plans and profiles -------------------------------------------------------------------- */
 
