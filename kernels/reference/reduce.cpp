@@ -30,12 +30,12 @@ namespace {
 // ---- reference
 
 // Dimensions of x, apart from each other: those that stay and those that are folded.
-struct Split {
+struct SplitAxes {
   Shape kept, kept_strides, folded, folded_strides;
   StopCheck* check;
 };
 
-Result<Split> split(const ReferenceCall& call, StopCheck& check) {
+Result<SplitAxes> split(const ReferenceCall& call, StopCheck& check) {
   const auto& op = call.as<Reduce>();
   const Shape& x = call.inputs[0].type.shape;
   const std::int64_t count = call.has(1) ? call.inputs[1].type.shape.elements() : 0;
@@ -48,7 +48,7 @@ Result<Split> split(const ReferenceCall& call, StopCheck& check) {
     mask |= 1u << axis;  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): rank <= 8
   }
   const Shape strides = row_major_strides(x);
-  Split s{.check = &check};
+  SplitAxes s{.check = &check};
   for (std::size_t d = 0; d < x.rank(); ++d) {
     const bool folds = (mask >> d & 1) != 0;
     (folds ? s.folded : s.kept).push_back(x[d]);
@@ -58,21 +58,21 @@ Result<Split> split(const ReferenceCall& call, StopCheck& check) {
 }
 
 template <class A, class T, class F>
-A fold(const Split& s, const T* x, A start, F f) {
+A fold(const SplitAxes& s, const T* x, A start, F f) {
   for_each_offset(s.folded, std::array{s.folded_strides}, 4, *s.check,
                   [&](const auto& at) { start = f(start, x[at[0]]); });
   return start;
 }
 
 template <class T>
-ComputeType<T> largest(const Split& s, const T* x) {
+ComputeType<T> largest(const SplitAxes& s, const T* x) {
   using C = ComputeType<T>;
   using Limits = std::numeric_limits<C>;
   const C least = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   return fold(s, x, least, [](C a, C v) { return nan_max(a, v); });
 }
 template <class T>
-ComputeType<T> smallest(const Split& s, const T* x) {
+ComputeType<T> smallest(const SplitAxes& s, const T* x) {
   using C = ComputeType<T>;
   using Limits = std::numeric_limits<C>;
   const C greatest = Limits::has_infinity ? Limits::infinity() : Limits::max();
@@ -81,7 +81,7 @@ ComputeType<T> smallest(const Split& s, const T* x) {
 
 // The sum as a number: integers modulo 2^64 come back with their sign.
 template <class T>
-auto sum(const Split& s, const T* x) {
+auto sum(const SplitAxes& s, const T* x) {
   const auto total =
       fold(s, x, Sum<T>(0), [](Sum<T> a, T v) { return a + static_cast<Sum<T>>(v); });
   if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
@@ -92,7 +92,7 @@ auto sum(const Split& s, const T* x) {
 }
 
 template <class T>
-double log_sum_exp(const Split& s, const T* x) {
+double log_sum_exp(const SplitAxes& s, const T* x) {
   const auto shift = static_cast<double>(largest(s, x));
   if (std::isinf(shift)) return shift;  // nothing but -inf, nothing at all, or an infinite element
   const double total =
@@ -101,7 +101,7 @@ double log_sum_exp(const Split& s, const T* x) {
 }
 
 template <class T>
-T mean(const Split& s, const T* x) {
+T mean(const SplitAxes& s, const T* x) {
   const auto n = s.folded.elements();
   if constexpr (is_float_type<T>) {
     return T(sum(s, x) / static_cast<double>(n));
@@ -126,7 +126,7 @@ Sum<T> magnitude(T v) {
 }
 
 template <class T>
-T reduce(ReduceKind kind, const Split& s, const T* x) {
+T reduce(ReduceKind kind, const SplitAxes& s, const T* x) {
   using A = Sum<T>;
   switch (kind) {
     case ReduceKind::sum: return static_cast<T>(static_cast<A>(sum(s, x)));
@@ -150,13 +150,13 @@ T reduce(ReduceKind kind, const Split& s, const T* x) {
   return T();
 }
 
-bool any_or_all(ReduceKind kind, const Split& s, const bool* x) {
+bool any_or_all(ReduceKind kind, const SplitAxes& s, const bool* x) {
   return kind == ReduceKind::max ? fold(s, x, false, std::logical_or<bool>())
                                  : fold(s, x, true, std::logical_and<bool>());
 }
 
 template <class T, class F>
-void for_each_kept(const ReferenceCall& call, const Split& s, F f) {
+void for_each_kept(const ReferenceCall& call, const SplitAxes& s, F f) {
   const T* x = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
   for_each_offset(s.kept, std::array{s.kept_strides}, 8, *s.check,
@@ -166,7 +166,7 @@ void for_each_kept(const ReferenceCall& call, const Split& s, F f) {
 Status reduce_reference(const ReferenceCall& call) {
   const ReduceKind kind = call.as<Reduce>().kind;
   StopCheck check(call.stop);
-  QUERN_ASSIGN(const Split s, split(call, check));
+  QUERN_ASSIGN(const SplitAxes s, split(call, check));
   if (call.inputs[0].type.dtype == DType::boolean)
     for_each_kept<bool>(call, s, [&](const bool* x) { return any_or_all(kind, s, x); });
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
