@@ -161,7 +161,14 @@ std::string operators_markdown() {
       "outputs are those of the "
       "newest version.\n\n",
       onnx_table("", Versions::shown), "\n## com.microsoft\n\n",
-      onnx_table("com.microsoft", Versions::hidden), "\n## ai.onnx.preview.training\n\n",
+      onnx_table("com.microsoft", Versions::hidden),
+      "\n## ai.onnx.ml\n\n"
+      "Where the specification leaves a case open (scores of two classes, transforms of one "
+      "score), "
+      "results are those of ONNX Runtime. No value of a graph is a map: ZipMap gives the scores "
+      "themselves, f32 [rows, classes], whose column i is the value of label i, and reading the "
+      "model warns of it; CastMap and DictVectorizer, which take maps, are refused.\n\n",
+      onnx_table("ai.onnx.ml", Versions::shown), "\n## ai.onnx.preview.training\n\n",
       onnx_table("ai.onnx.preview.training", Versions::hidden),
       "\n## Families of the graph\n\nONNX operators become these. A member is a value of the "
       "family's `kind`.\n\n",

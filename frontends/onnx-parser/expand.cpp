@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "graph/numeric.h"
 #include "graph/ops/binary.h"
@@ -189,6 +191,19 @@ ValueId scaled_product(NodeImport& n, std::vector<ValueId> operands, ValueId sca
   while (!operands.empty() && operands.back() == no_value) operands.pop_back();
   const ValueId product = n.add(MatMulInteger{}, std::move(operands));
   return mul(n, cast(n, product, n.dtype(scale)), scale);
+}
+
+Tensor string_tensor(const Shape& shape, std::vector<std::string> texts) {
+  struct Storage {
+    std::vector<std::string> texts;
+    std::vector<StringRef> refs;
+  };
+  auto storage = std::make_shared<Storage>();
+  storage->texts = std::move(texts);
+  for (const std::string& s : storage->texts) storage->refs.push_back({s.data(), s.size()});
+  if (storage->refs.empty()) storage->refs.reserve(1);  // a tensor's data is never null
+  const auto* data = reinterpret_cast<const std::byte*>(storage->refs.data());
+  return {{DType::string, shape}, std::move(storage), data};
 }
 
 Tensor number_tensor(DType dtype, double value) {

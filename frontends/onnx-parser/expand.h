@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "frontends/onnx-parser/node_import.h"
@@ -65,5 +66,13 @@ ValueId counting(NodeImport& n, ValueId limit);
 std::uint64_t element_bits(const Tensor& t);
 // A scalar; not valid() if `dtype` is string.
 Tensor number_tensor(DType dtype, double value);
+
+// ---- lists
+Tensor string_tensor(const Shape& shape, std::vector<std::string> texts);
+// A tensor of rank 1; sizeof(T) is that of `dtype`.
+template <class T>
+Tensor list_tensor(DType dtype, const std::vector<T>& values) {
+  return Tensor::from_values<T>(dtype, Shape{static_cast<std::int64_t>(values.size())}, values);
+}
 
 }  // namespace quern::onnx

@@ -36,6 +36,12 @@ bool is_harmless(std::string_view name) {
   return name == "consumed_inputs" || name == "epsion";
 }
 
+// A map or a sequence of maps, for which the graph has a tensor: ZipMap.
+bool is_of_maps(const TypeProto& type) {
+  if (type.kind != TypeProto::Kind::sequence) return type.kind == TypeProto::Kind::map;
+  return !type.element.empty() && type.element.front().kind == TypeProto::Kind::map;
+}
+
 // Makes a new symbol of the graph with a name like `name`; the search for a free name begins at
 // `number`.
 Dim fresh_symbol(Graph& graph, std::string_view name, std::size_t number) {
@@ -98,8 +104,10 @@ void Importer::check_opsets() {
               cat("opset ", set.version, " of ", domain.empty() ? "ai.onnx" : domain,
                   " is not known, only 1 to ", *newest));
   }
-  // Its optimiser does not always say that it used its operators; they have one version.
+  // Its optimiser does not always say that it used its operators; they have one version. Exporters
+  // of classical models left their domain out, too.
   environment_.opsets.try_emplace("com.microsoft", 1);
+  environment_.opsets.try_emplace("ai.onnx.ml", 1);
 }
 
 std::optional<Graph> Importer::run() {
@@ -201,7 +209,7 @@ void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
 // inference leaves them open; if they contradict inference, they are ignored with a warning, as in
 // ONNX Runtime.
 void Importer::claim_output(Graph& graph, ValueId value, const ValueInfo& declared) {
-  if (declared.type.kind == TypeProto::Kind::none) return;
+  if (declared.type.kind == TypeProto::Kind::none || is_of_maps(declared.type)) return;
   auto type = value_type(declared.type, &graph);
   if (!type) return problem(std::move(type).error().in(cat("output ", quote(declared.name))));
   const ValueType& is = graph.type(value);

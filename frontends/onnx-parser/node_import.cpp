@@ -408,6 +408,11 @@ void NodeImport::fail_with(Status status) {
       std::move(status).in(cat("node '", printable(name_), "' (", operator_name(proto_), ")"));
 }
 
+void NodeImport::warn(std::string_view what) {
+  importer_.warn(
+      cat("node '", printable(name_), "' (", operator_name(proto_), "): ", printable(what)));
+}
+
 // The graph's error names our operator; the model's author knows the ONNX operator.
 void NodeImport::fail_as_node(Status status, std::string_view op_name) {
   const std::string prefix = cat("node '", printable(name_), "' (", op_name, "): ");

@@ -136,6 +136,8 @@ class NodeImport {
   bool ok() const { return status_.ok() && !poisoned_; }
   void fail(std::string_view what, Code code = Code::invalid_model);
   void unsupported(std::string_view what) { fail(what, Code::unsupported); }
+  // Says something about the node that is no error (ImportOptions::warnings).
+  void warn(std::string_view what);
   // Marks the node as failed with a problem that is already reported: its outputs count as absent.
   void poison() { poisoned_ = true; }
 

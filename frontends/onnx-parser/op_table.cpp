@@ -17,6 +17,7 @@ constexpr std::array onnx_families = {
     resample_ops, rnn_ops,      data_dependent_ops, random_ops,    spectral_ops, text_ops,
     control_ops,  sequence_ops, attention_ops,      loss_ops,      legacy_ops,   same_onnx_ops,
 };
+constexpr std::array ml_families = {ml_ops, ml_linear_ops, ml_tree_ops};
 constexpr std::array training_families = {training_ops};
 constexpr std::array microsoft_families = {
     microsoft_ops,       microsoft_attention_ops, microsoft_decoder_ops, microsoft_few_bits_ops,
@@ -29,8 +30,9 @@ struct OperatorSet {
 };
 
 // com.microsoft has one version; its number is ignored.
-constexpr std::array<OperatorSet, 3> sets = {{
+constexpr std::array<OperatorSet, 4> sets = {{
     {"", 28, onnx_families},
+    {"ai.onnx.ml", 5, ml_families},
     {"ai.onnx.preview.training", 1, training_families},
     {"com.microsoft", 1 << 20, microsoft_families},
 }};

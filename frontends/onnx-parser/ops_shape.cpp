@@ -17,24 +17,6 @@ namespace {
 
 // ---- constants
 
-Tensor string_tensor(const Shape& shape, std::vector<std::string> texts) {
-  struct Storage {
-    std::vector<std::string> texts;
-    std::vector<StringRef> refs;
-  };
-  auto storage = std::make_shared<Storage>();
-  storage->texts = std::move(texts);
-  for (const std::string& s : storage->texts) storage->refs.push_back({s.data(), s.size()});
-  if (storage->refs.empty()) storage->refs.reserve(1);  // a tensor's data is never null
-  const auto* data = reinterpret_cast<const std::byte*>(storage->refs.data());
-  return {{DType::string, shape}, std::move(storage), data};
-}
-
-template <class T>
-Tensor list_tensor(DType dtype, const std::vector<T>& values) {
-  return Tensor::from_values<T>(dtype, Shape{static_cast<std::int64_t>(values.size())}, values);
-}
-
 void import_constant(NodeImport& n) {
   std::optional<Tensor> value;
   if (n.has_attribute("value")) {

@@ -19,6 +19,7 @@
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/deform_conv.h"
 #include "graph/ops/einsum.h"
+#include "graph/ops/features.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/inverse.h"
@@ -45,6 +46,7 @@
 #include "graph/ops/strings.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
+#include "graph/ops/trees.h"
 #include "graph/ops/unary.h"
 #include "graph/ops/where.h"
 
@@ -69,8 +71,8 @@ using AllOps =
             BatchNormOps, LayerNormOps, LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps,
             ReshapeOps, ShapeOfOps, FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps,
             TileOps, RearrangeOps, GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps,
-            DataDependentOps, RandomOps, StringsOps, ControlFlowOps, SequencesOps,
-            CustomOpList>::type;
+            DataDependentOps, RandomOps, StringsOps, TreesOps, FeaturesOps, ControlFlowOps,
+            SequencesOps, CustomOpList>::type;
 using OpsWithKernels = AllOps;
 #endif
 

@@ -62,6 +62,7 @@ struct OneNode {
   std::size_t outputs = 1;
   Messages initializers;  // named x0, x1, ...: constants
   std::string_view domain;
+  std::int64_t domain_version = 1;
 };
 inline std::string model_of(const OneNode& one) {
   static const Names in = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8"};
@@ -78,7 +79,7 @@ inline std::string model_of(const OneNode& one) {
   for (std::size_t i = 0; i < one.outputs; ++i) g.outputs.push_back(Message().text(1, out[i]));
   g.initializers = one.initializers;
   Messages opsets = {opset("", one.version)};
-  if (!one.domain.empty()) opsets.push_back(opset(one.domain, 1));
+  if (!one.domain.empty()) opsets.push_back(opset(one.domain, one.domain_version));
   return make_model(make_graph(g), {.opsets = opsets});
 }
 // Only the lines that make values, without indentation.

@@ -58,9 +58,9 @@ Width width_of(const Op& op, std::size_t input) {
   if (op.is<Resize>()) return input == 0 ? Width::f64 : Width::narrow;
   if (const auto* cast = op.as<Cast>(); cast && cast->to == DType::string) return Width::narrow;
   return op.is_any_of<BitCast, Custom, CustomRandom, DynamicQuantize, Range, Random, Multinomial,
-                      MelWeightMatrix, NonMaxSuppression, QLinearConv, QLinearMatMul,
-                      TfIdfVectorizer, StringNormalizer, StringConcat, StringPartCount,
-                      StringSplit>()
+                      MelWeightMatrix, NonMaxSuppression, PairwiseCoupling, QLinearConv,
+                      QLinearMatMul, TfIdfVectorizer, StringNormalizer, StringConcat,
+                      StringPartCount, StringSplit>()
              ? Width::narrow
              : Width::f64;
 }

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// ai.onnx.ml: trees, linear models, tables, maps.
+#include "tests/expect.h"
+#include "tests/onnx-parser/import_test.h"
+
+namespace quern::onnx_test {
+namespace {
+
+constexpr std::string_view ml = "ai.onnx.ml";
+const Message feature_rows = tensor_type(f32, {5, 3});
+const Message four_texts = tensor_type(8, {4});
+
+std::string ml_node(std::string_view op, const Message& type, const Messages& attributes,
+                    std::size_t outputs = 1, std::int64_t version = 1) {
+  return nodes_of({.op = op,
+                   .types = {type},
+                   .attributes = attributes,
+                   .outputs = outputs,
+                   .domain = ml,
+                   .domain_version = version});
+}
+
+Message every(std::string_view name, const std::vector<std::int64_t>& values) {
+  Message m = attribute(name, 7);
+  for (std::int64_t v : values) m.number(8, v);
+  return m;
+}
+Message every(std::string_view name, const std::vector<float>& values) {
+  Message m = attribute(name, 6);
+  for (float v : values) m.real(7, v);
+  return m;
+}
+Message every(std::string_view name, const std::vector<std::string_view>& values) {
+  Message m = attribute(name, 8);
+  for (std::string_view v : values) m.text(9, v);
+  return m;
+}
+
+// ---- trees of the older form
+
+// One tree: node 0 asks for feature 2, its children are leaves 1 and 2.
+struct OldTree {
+  std::vector<std::int64_t> trees = {0, 0, 0}, ids = {0, 1, 2}, features = {2, 0, 0},
+                            yes = {1, 0, 0}, no = {2, 0, 0};
+  std::vector<std::string_view> modes = {"BRANCH_LEQ", "LEAF", "LEAF"};
+  std::vector<float> values = {0.5f, 0, 0};
+  std::vector<std::int64_t> leaf_ids = {1, 2};
+  Messages more = {integer("n_targets", 1)};
+
+  std::string imported() const {
+    Messages a = {every("nodes_treeids", trees),       every("nodes_nodeids", ids),
+                  every("nodes_featureids", features), every("nodes_truenodeids", yes),
+                  every("nodes_falsenodeids", no),     every("nodes_modes", modes),
+                  every("nodes_values", values),       integers("target_treeids", {0, 0}),
+                  every("target_nodeids", leaf_ids),   integers("target_ids", {0, 0}),
+                  numbers("target_weights", {1, 2})};
+    a.insert(a.end(), more.begin(), more.end());
+    return ml_node("TreeEnsembleRegressor", feature_rows, a);
+  }
+};
+
+TEST(Trees, BecomeListsOfNodesAndLeaves) {
+  EXPECT_EQ(OldTree().imported(),
+            "const %1: i32[1,4] = {2, 0, -1, -2}\n"
+            "const %2: f32[1] = {0.5}\n"
+            "const %3: i32[1] = {0}\n"
+            "const %4: i32[3] = {0, 1, 2}\n"
+            "const %5: i32[2] = {0, 0}\n"
+            "const %6: f32[2] = {1, 2}\n"
+            "%7: f32[5,1] = TreeEnsemble(%0, %1, %2, %3, %4, %5, %6)\n");
+}
+
+TEST(Trees, WhatIsWrongIsNamed) {
+  EXPECT_CONTAINS((OldTree{.yes = {0, 0, 0}}).imported(),
+                  "the nodes of a tree form a cycle: node 0 of tree 0 leads back to itself");
+  EXPECT_CONTAINS((OldTree{.yes = {7, 0, 0}}).imported(),
+                  "node 0 of tree 0 leads to node 7, which the tree does not have");
+  EXPECT_CONTAINS((OldTree{.trees = {0, 0, 1}}).imported(), "leads to node 2, which the tree");
+  EXPECT_CONTAINS((OldTree{.ids = {0, 1, 1}}).imported(), "node 1 of tree 0 is given twice");
+  EXPECT_CONTAINS((OldTree{.modes = {"BRANCH_MAYBE", "LEAF", "LEAF"}}).imported(),
+                  "node 0 of tree 0 has mode 'BRANCH_MAYBE', which is none");
+  EXPECT_CONTAINS((OldTree{.features = {3, 0, 0}}).imported(), "reads feature 3, x has 3 features");
+  EXPECT_CONTAINS((OldTree{.features = {-1, 0, 0}}).imported(), "reads feature -1");
+  EXPECT_CONTAINS((OldTree{.values = {0.5f}}).imported(), "'nodes_values' has 1 elements, wants 3");
+  EXPECT_CONTAINS((OldTree{.leaf_ids = {1, 9}}).imported(),
+                  "weight 1 is for node 9 of tree 0, which is not there");
+  EXPECT_CONTAINS((OldTree{.more = {integer("n_targets", 0)}}).imported(), "number 0 of 0");
+  EXPECT_CONTAINS(
+      (OldTree{.more = {integer("n_targets", 1), numbers("base_values", {1, 2})}}).imported(),
+      "has 2 base values for 1 columns");
+  EXPECT_CONTAINS(
+      (OldTree{.more = {integer("n_targets", 1), word("aggregate_function", "MODE")}}).imported(),
+      "wants 'SUM', 'AVERAGE', 'MIN', 'MAX'");
+}
+
+// Nodes 0 -> 1 -> 2 -> 0: no node is its own child.
+TEST(Trees, ALongerCycleIsOneToo) {
+  EXPECT_CONTAINS(
+      (OldTree{.yes = {1, 2, 0}, .no = {1, 2, 0}, .modes = {"BRANCH_LT", "BRANCH_LT", "BRANCH_LT"}})
+          .imported(),
+      "the nodes of a tree form a cycle: node 0 of tree 0");
+}
+
+TEST(Trees, TwoNodesMayLeadToOneChild) {
+  EXPECT_CONTAINS(
+      (OldTree{.yes = {1, 2, 0}, .no = {2, 2, 0}, .modes = {"BRANCH_LT", "BRANCH_EQ", "LEAF"}})
+          .imported(),
+      "const %1: i32[2,4] = {2, 1, 1, -1, 0, 4, -1, -1}");
+}
+
+// A chain of so many nodes takes no recursion.
+TEST(Trees, MayBeDeep) {
+  constexpr std::int64_t depth = 200000;
+  Message trees = attribute("nodes_treeids", 7), ids = attribute("nodes_nodeids", 7);
+  Message features = attribute("nodes_featureids", 7), yes = attribute("nodes_truenodeids", 7);
+  Message no = attribute("nodes_falsenodeids", 7), modes = attribute("nodes_modes", 8);
+  Message values = attribute("nodes_values", 6);
+  for (std::int64_t i = 0; i <= depth; ++i) {
+    trees.number(8, 0), ids.number(8, i), features.number(8, 0), values.real(7, 0.0f);
+    yes.number(8, i + 1), no.number(8, i + 1), modes.text(9, i < depth ? "BRANCH_LT" : "LEAF");
+  }
+  const auto model = import(model_of(
+      {.op = "TreeEnsembleRegressor",
+       .types = {feature_rows},
+       .attributes = {trees, ids, features, yes, no, modes, values, integers("target_treeids", {0}),
+                      integers("target_nodeids", {depth}), integers("target_ids", {0}),
+                      numbers("target_weights", {1}), integer("n_targets", 1)},
+       .domain = ml}));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->graph.node_count(), 1u);
+}
+
+// ---- trees of opset 5
+
+Message modes_of(std::string_view bytes) {
+  return tensor(
+      "nodes_modes",
+      Message().number(1, static_cast<std::int64_t>(bytes.size())).number(2, 2).text(9, bytes));
+}
+Message float_tensor(std::string_view name, std::initializer_list<std::int64_t> dims,
+                     std::initializer_list<float> values) {
+  return tensor(name, floats("", dims, values));
+}
+
+struct NewTree {
+  std::string_view modes{"\6", 1};
+  std::vector<std::int64_t> yes = {0}, yes_leafs = {1};
+  std::int64_t root = 0;
+  std::int64_t aggregate = 1;
+
+  std::string imported() const {
+    return ml_node("TreeEnsemble", feature_rows,
+                   {integer("n_targets", 1), integer("aggregate_function", aggregate),
+                    integers("tree_roots", {root}), integers("nodes_featureids", {1}),
+                    every("nodes_truenodeids", yes), integers("nodes_falsenodeids", {1}),
+                    every("nodes_trueleafs", yes_leafs), integers("nodes_falseleafs", {1}),
+                    modes_of(modes), float_tensor("nodes_splits", {1}, {0}),
+                    integers("leaf_targetids", {0, 0}), float_tensor("leaf_weights", {2}, {1, 2}),
+                    float_tensor("membership_values", {3}, {4, 6, std::nanf("")})},
+                   1, 5);
+  }
+};
+
+TEST(Trees, ATestOfMembershipIsOneOfEachMember) {
+  EXPECT_CONTAINS(NewTree().imported(), "i32[2,4] = {1, 4, -1, 1, 1, 4, -1, -2}");
+  EXPECT_CONTAINS(NewTree().imported(), "f32[2] = {4, 6}");
+}
+
+TEST(Trees, WhatIsWrongInOpset5IsNamed) {
+  EXPECT_CONTAINS((NewTree{.modes = std::string_view("\7", 1)}).imported(), "node 0 has mode 7");
+  EXPECT_CONTAINS((NewTree{.modes = std::string_view("\0", 1)}).imported(), "has more sets than");
+  EXPECT_CONTAINS((NewTree{.yes = {2}}).imported(), "node 0 leads to leaf 2 of 2");
+  EXPECT_CONTAINS((NewTree{.yes = {1}, .yes_leafs = {0}}).imported(),
+                  "node 0 leads to node 1 of 1");
+  EXPECT_CONTAINS((NewTree{.yes = {0}, .yes_leafs = {0}}).imported(), "form a cycle: node 0");
+  EXPECT_CONTAINS((NewTree{.root = 1}).imported(), "a tree begins at node 1 of 1");
+  EXPECT_CONTAINS((NewTree{.aggregate = 4}).imported(), "'aggregate_function' is 4, wants 0 to 3");
+}
+
+// ---- linear models, support vectors
+
+TEST(LinearModels, AreProducts) {
+  EXPECT_EQ(ml_node("LinearRegressor", feature_rows,
+                    {numbers("coefficients", {1, 2, 3}), numbers("intercepts", {4})}),
+            "const %1: f32[1,3] = {1, 2, 3}\n"
+            "%2: f32[5,1] = MatMul(%0, %1) transpose_b=true\n"
+            "const %3: f32[1] = {4}\n"
+            "%4: f32[5,1] = Binary(%2, %3) kind=add\n");
+  EXPECT_CONTAINS(ml_node("LinearRegressor", feature_rows,
+                          {numbers("coefficients", {1, 2, 3}), integer("targets", 2)}),
+                  "'coefficients' has 3 numbers, wants a multiple of 2");
+  EXPECT_CONTAINS(
+      ml_node("LinearClassifier", feature_rows, {numbers("coefficients", {1, 2, 3})}, 2),
+      "has no labels of classes");
+}
+
+TEST(SupportVectors, WantWhatTheirSizesSay) {
+  const auto error = [](const Messages& changed) {
+    Messages a = {numbers("support_vectors", {1, 2, 3, 4, 5, 6}),
+                  integers("classlabels_ints", {0, 1}), integers("vectors_per_class", {1, 1}),
+                  numbers("coefficients", {1, -1}), numbers("rho", {0})};
+    a.insert(a.end(), changed.begin(), changed.end());
+    return ml_node("SVMClassifier", feature_rows, a, 2);
+  };
+  EXPECT_CONTAINS(error({}), "MatMul(%0, %1) transpose_b=true");
+  EXPECT_CONTAINS(error({numbers("kernel_params", {1})}), "has 1 numbers, wants 3");
+  EXPECT_CONTAINS(error({numbers("prob_a", {1})}), "has 1 numbers for 'prob_a' and 0 for 'prob_b'");
+  EXPECT_CONTAINS(error({word("post_transform", "PROBIT")}), "is not defined");
+  EXPECT_CONTAINS(error({word("kernel_type", "COSINE")}), "wants 'LINEAR', 'POLY', 'RBF'");
+}
+
+// ---- features and tables
+
+TEST(Tables, KeysHaveValuesAndADefault) {
+  EXPECT_EQ(ml_node("LabelEncoder", four_texts,
+                    {words("keys_strings", {"a", "b"}), integers("values_int64s", {7, 8})}, 1, 2),
+            "const %1: string[2] = {\"a\", \"b\"}\n"
+            "const %2: i64[3] = {7, 8, -1}\n"
+            "%3: i64[4] = KeyIndex(%0, %1)\n"
+            "%4: i64[4] = Gather(%2, %3)\n");
+  EXPECT_CONTAINS(
+      ml_node("LabelEncoder", four_texts,
+              {words("keys_strings", {"a", "b"}), integers("values_int64s", {7})}, 1, 2),
+      "has 2 keys and 1 values");
+  EXPECT_CONTAINS(ml_node("LabelEncoder", four_texts, {words("keys_strings", {"a"})}, 1, 2),
+                  "has 0 lists of values, wants one");
+  EXPECT_CONTAINS(ml_node("LabelEncoder", four_texts,
+                          {integers("keys_int64s", {1}), integers("values_int64s", {7})}, 1, 2),
+                  "(string[4])");
+}
+
+TEST(Tables, CategoriesAreRowsOfOneHot) {
+  EXPECT_CONTAINS(ml_node("OneHotEncoder", four_texts, {words("cats_strings", {"a", "b"})}),
+                  "f32[4,2] = OneHot(");
+  EXPECT_CONTAINS(ml_node("OneHotEncoder", four_texts, {words("cats_strings", {"a", "a"})}),
+                  "a category is given twice");
+  EXPECT_CONTAINS(ml_node("OneHotEncoder", four_texts, {integers("cats_int64s", {1})}),
+                  "not of its input's type");
+}
+
+TEST(Features, ParametersAreOneOrAsManyAsFeatures) {
+  EXPECT_CONTAINS(
+      ml_node("Scaler", feature_rows, {numbers("offset", {1, 2}), numbers("scale", {1, 2})}),
+      "'scale' has 2 numbers for 3 features");
+  EXPECT_CONTAINS(ml_node("Scaler", feature_rows, {numbers("scale", {1})}), "wants as many");
+  EXPECT_CONTAINS(ml_node("Imputer", feature_rows, {integers("imputed_value_int64s", {1})}),
+                  "no values to impute of its input's type");
+  EXPECT_CONTAINS(ml_node("FeatureVectorizer", feature_rows, {integers("inputdimensions", {3, 1})}),
+                  "has 2 numbers for 1 inputs");
+}
+
+// ---- maps
+
+TEST(Maps, ZipMapGivesItsScoresAndAWarning) {
+  const OneNode zip = {.op = "ZipMap",
+                       .types = {feature_rows},
+                       .attributes = {integers("classlabels_int64s", {0, 1, 2})},
+                       .domain = ml};
+  EXPECT_EQ(nodes_of(zip), "%1: f32[5,3] = Identity(%0)\n");
+  std::vector<std::string> warnings;
+  ASSERT_TRUE(import(model_of(zip), {.warnings = &warnings}));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_CONTAINS(warnings[0], "column i is the value of label i");
+  EXPECT_CONTAINS(ml_node("ZipMap", feature_rows, {words("classlabels_strings", {"a"})}),
+                  "has 1 labels for 3 columns");
+}
+
+TEST(Maps, AsInputsAreRefused) {
+  EXPECT_CONTAINS(ml_node("DictVectorizer", feature_rows, {}), "takes a map");
+}
+
+TEST(Maps, AnOutputMayBeDeclaredASequenceOfMaps) {
+  const Message map = Message().message(5, Message().number(1, 7).message(2, tensor_type(f32, {})));
+  GraphParts g;
+  g.inputs = {value("x", feature_rows)};
+  g.nodes = {
+      node("ZipMap", {"x"}, {"y"}, {integers("classlabels_int64s", {0, 1, 2})}, {.domain = ml})};
+  g.outputs = {value("y", Message().message(4, Message().message(1, map)))};
+  // The domain is not in the list of opsets: as in files of old exporters.
+  EXPECT_CONTAINS(imported(make_model(g)), "Identity(%0)");
+}
+
+}  // namespace
+}  // namespace quern::onnx_test
