@@ -215,9 +215,9 @@ TEST(Tables, KeysHaveValuesAndADefault) {
   EXPECT_EQ(ml_node("LabelEncoder", four_texts,
                     {words("keys_strings", {"a", "b"}), integers("values_int64s", {7, 8})}, 1, 2),
             "const %1: string[2] = {\"a\", \"b\"}\n"
-            "const %2: i64[3] = {7, 8, -1}\n"
-            "%3: i64[4] = KeyIndex(%0, %1)\n"
-            "%4: i64[4] = Gather(%2, %3)\n");
+            "%2: i64[4] = KeyIndex(%0, %1)\n"
+            "const %3: i64[3] = {7, 8, -1}\n"
+            "%4: i64[4] = Gather(%3, %2) kind=axis\n");
   EXPECT_CONTAINS(
       ml_node("LabelEncoder", four_texts,
               {words("keys_strings", {"a", "b"}), integers("values_int64s", {7})}, 1, 2),

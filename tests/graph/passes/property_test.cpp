@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/cast.h"
@@ -125,7 +126,7 @@ class Generator {
       case 12: movement(); break;
       case 13: activation(); break;
       case 14: norm(); break;
-      case 15: attention(); break;
+      case 15: maybe() ? attention() : attention_to_cache(); break;
       case 16: spelled_activation(); break;
       case 17: spelled_softmax(); break;
       case 18: spelled_reduction(); break;
@@ -341,6 +342,25 @@ class Generator {
     const auto scaled = put(Binary{BinaryKind::mul}, {*scores, number(0.25f)});
     const auto weight = put(Softmax{}, {*scaled});
     if (weight) put(MatMul{}, {*weight, q});
+  }
+
+  // Under a mask that hides what a causal cache promises that nobody reads.
+  void attention_to_cache() {
+    const ValueId q = pick();
+    if (shape(q).rank() != 4) return;
+    const auto batch = static_cast<std::size_t>(shape(q)[0]);
+    const std::int64_t rows = shape(q)[2], before = static_cast<std::int64_t>(below(3));
+    const std::int64_t length = before + rows;
+    std::vector<float> hidden;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < length; ++column)
+        hidden.push_back(column <= before + row ? 0 : -std::numeric_limits<float>::infinity());
+    const ValueId mask =
+        g_.add_constant(Tensor::from_values<float>(DType::f32, {rows, length}, hidden));
+    const ValueId past = weights({shape(q)[0], shape(q)[1], before + 1, shape(q)[3]});
+    const auto cache =
+        put(CacheAppend{.causal = true}, {past, q, list(Ints(batch, before)), list({length})});
+    if (cache) put(Attention{.scale = 0.25F}, {q, *cache, *cache, mask});
   }
 
   void spelled_activation() {
