@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/host_memory.h"
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "engine/vocabulary/zeroed_memory.h"
 
@@ -61,12 +63,33 @@ Status SharedWeights::reading(const std::byte* constant) {
   return {};
 }
 
-// Zeroed memory that is counted as long as it is held. With the mutex.
-Result<std::shared_ptr<std::byte>> SharedWeights::counted_memory(std::size_t bytes) const {
+// Zeroed memory. A product of one row reads its weights once, at the pace at which pages are found:
+// weights that fill no huge page share some with those that are packed next to them, once there are
+// so many that what is left over at the end does not count. Not where a host gives the memory, or
+// limits it. With the mutex.
+std::shared_ptr<std::byte> SharedWeights::zeroed_pages(std::size_t bytes) {
+  constexpr std::size_t huge_page = 2 << 20;
+  constexpr std::size_t most_shared = 4 << 20;
+  const std::size_t whole = std::min(this->bytes() / 2 / huge_page * huge_page, most_shared);
+  const bool is_limited = limit_ != std::numeric_limits<std::size_t>::max();
+  if (bytes >= huge_page || bytes > whole / 2 || is_limited || current_host())
+    return zeroed_memory(bytes);
+  const std::size_t room = round_up(bytes, 64);
+  if (shared_.bytes - shared_.used < room) {
+    shared_ = {zeroed_memory(whole), whole, 0};
+    if (!shared_.memory) return shared_ = {}, nullptr;
+  }
+  std::byte* const at = shared_.memory.get() + shared_.used;
+  shared_.used += room;
+  return {shared_.memory, at};
+}
+
+// Memory that is counted as long as it is held. With the mutex.
+Result<std::shared_ptr<std::byte>> SharedWeights::counted_memory(std::size_t bytes) {
   if (const std::size_t before = this->bytes(); bytes > limit_ - std::min(limit_, before))
     return Status(Code::out_of_memory, cat("packed weights of ", bytes, " bytes beside the ",
                                            before, " held, the limit is ", limit_));
-  std::shared_ptr<std::byte> fresh = zeroed_memory(bytes);
+  std::shared_ptr<std::byte> fresh = zeroed_pages(bytes);
   if (!fresh) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
   std::byte* const data = fresh.get();
   *held_ += bytes;

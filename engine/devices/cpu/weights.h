@@ -73,7 +73,8 @@ class SharedWeights final : public WeightStore {
   template <class Entries>
   static void forget_released(Entries& entries, std::size_t& next_sweep);
 
-  Result<std::shared_ptr<std::byte>> counted_memory(std::size_t bytes) const;
+  Result<std::shared_ptr<std::byte>> counted_memory(std::size_t bytes);
+  std::shared_ptr<std::byte> zeroed_pages(std::size_t bytes);
 
   const std::size_t limit_;
   const std::shared_ptr<const PackedWeights> packed_;
@@ -82,6 +83,13 @@ class SharedWeights final : public WeightStore {
       std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::size_t> packings_ = 0;
   std::mutex mutex_;
+  // Pages whose rest the next weights get.
+  struct SharedPages {
+    std::shared_ptr<std::byte> memory;
+    std::size_t bytes = 0;
+    std::size_t used = 0;
+  };
+  SharedPages shared_;
   std::unique_ptr<Record> record_;
   int packing_ = 0;                  // of `record_`: depth of packings in progress
   mutable std::mutex number_mutex_;  // of its own: packing asks for numbers
