@@ -207,19 +207,29 @@ void unpack(const FewBitsPanel& p, std::int64_t block, std::int8_t* to) {
   }
 }
 
-void add_sums(const FewBitsPanel& p, const FewBitsSums& f) {
-  const bool shifts = has_zeros(p);
+template <bool Shifts>
+inline void add_rows(const FewBitsPanel& p, const FewBitsSums& f) {
   const __m512 middle = _mm512_set1_ps(static_cast<float>(1 << (p.bits - 1)));
   const __m512 scale = _mm512_loadu_ps(p.scales + f.block * few_bits_columns);
-  const __m512 zero = shifts ? _mm512_sub_ps(zeros_at(p, f.block), middle) : _mm512_setzero_ps();
+  const __m512 zero = Shifts ? _mm512_sub_ps(zeros_at(p, f.block), middle) : middle;
+  const std::int32_t* sums = f.sums;
+  const float* scales = f.scales;
+  const std::int32_t* x_sums = f.x_sums;
+  float* y = f.y;
+#pragma GCC unroll 4
   for (int r = 0; r < f.rows; ++r) {
-    __m512 sum = to_floats(load(f.sums + r * f.stride));
-    const std::int64_t at = r * p.blocks;
-    if (shifts) sum = _mm512_fnmadd_ps(zero, _mm512_set1_ps(static_cast<float>(f.x_sums[at])), sum);
-    float* y = f.y + r * f.y_stride;
-    const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(f.scales[at]));
+    __m512 sum = to_floats(load(sums));
+    if constexpr (Shifts)
+      sum = _mm512_fnmadd_ps(zero, _mm512_set1_ps(static_cast<float>(*x_sums)), sum);
+    const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(*scales));
     _mm512_storeu_ps(y, _mm512_fmadd_ps(sum, factor, _mm512_loadu_ps(y)));
+    sums += f.stride, y += f.y_stride;
+    scales += p.blocks, x_sums += p.blocks;
   }
+}
+
+void add_sums(const FewBitsPanel& p, const FewBitsSums& f) {
+  has_zeros(p) ? add_rows<true>(p, f) : add_rows<false>(p, f);
 }
 
 #include "kernels/simd/few_bits_functions.inc"
