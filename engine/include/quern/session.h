@@ -64,7 +64,9 @@ class Session {
   Status set_input(std::size_t index, std::shared_ptr<DeviceTensor> tensor);
 
   // Sets the memory that run() writes this output to, instead of the session's own: `capacity`
-  // bytes, aligned to the element. A null `data` undoes it. run() fails if the output is larger.
+  // bytes, aligned to the element. A null `data` undoes it. run() fails if the output is larger,
+  // and for memory of an input, unless the plan makes this output of it in place
+  // (docs/decoding.md).
   Status bind_output(std::size_t index, std::byte* data, std::size_t capacity);
   // The same with a tensor of the executable's device: nothing is copied to the host, and after the
   // run the tensor has the type of the output. It cannot be an input of the same run.
