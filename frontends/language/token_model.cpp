@@ -29,6 +29,7 @@ Result<Vocabulary> read_vocabulary(Json json) {
   if (!json.is_object())
     return Status(Code::invalid_argument, "tokenizer.json: the vocabulary is no object of ids");
   Vocabulary vocabulary;
+  vocabulary.reserve(json.size());
   Status status;
   json.each_member([&](std::string_view token, Json id) {
     if (!status.ok()) return;

@@ -132,6 +132,7 @@ Result<std::unique_ptr<TokenModel>> read_unigram(Json json) {
   if (list.empty())
     return Status(Code::invalid_argument, "tokenizer.json: the vocabulary is no list of scores");
   Vocabulary vocabulary;
+  vocabulary.reserve(list.size());
   std::vector<double> scores;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const auto both = list[i].elements();

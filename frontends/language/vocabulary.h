@@ -25,6 +25,8 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) = default;
   Vocabulary(const Vocabulary&) = delete;
 
+  // Room for as many tokens.
+  void reserve(std::size_t count) { ids_.reserve(count); }
   // A token that is there already gets the new id; an id that is there keeps its first token.
   // Errors: invalid_argument, an id below 0 or above max_id.
   Status add(std::string_view token, std::int64_t id);
