@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quern generate: a text that a language model continues, or a conversation with one.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -25,6 +26,7 @@ using language::NextLogits;
 using language::TokenId;
 
 constexpr std::size_t max_prompt_bytes = std::size_t{16} << 20;
+constexpr std::int64_t conversation_tokens = 4096;
 
 // While it lives, the first SIGINT ends the run of a decoder, and a second one the process.
 class Interrupt {
@@ -104,17 +106,15 @@ class Conversation {
     QUERN_ASSIGN(auto device, device_named(args.device.device));
     QUERN_ASSIGN(const auto ops, load_ops(args.device.ops));
     QUERN_ASSIGN(Model model, load_model(c.folder_.decoder_file, {.ops = ops}));
-    QUERN_ASSIGN(auto executable,
-                 Executable::compile(std::move(model), std::move(device), compile));
-    const std::int64_t context = args.context > 0 ? args.context : c.folder_.context_length;
-    QUERN_ASSIGN(c.decoder_,
-                 language::open_decoder(std::move(executable), c.folder_.names, context));
+    QUERN_ASSIGN(c.executable_, Executable::compile(std::move(model), std::move(device), compile));
     c.load_ms_ = watch.lap();
     return c;
   }
 
   const ModelFolder& folder() const { return folder_; }
   double load_ms() const { return load_ms_; }
+  // Room for more than the first answer.
+  void keep_room(std::int64_t tokens) { least_room_ = tokens; }
 
   // Continues a prompt. With the tokens that the decoder holds already at its beginning, only the
   // rest is computed.
@@ -122,6 +122,7 @@ class Conversation {
     Answer answer;
     QUERN_ASSIGN(std::vector<TokenId> tokens, folder_.tokenizer->encode(prompt, specials));
     answer.figures.prompt_tokens = tokens.size();
+    QUERN_TRY(open_decoder(tokens.size()));
     std::size_t same = 0;
     while (same < held_.size() && same + 1 < tokens.size() && held_[same] == tokens[same]) ++same;
     QUERN_TRY(decoder_->rewind(static_cast<std::int64_t>(same)));
@@ -140,6 +141,17 @@ class Conversation {
 
  private:
   explicit Conversation(const GenerateArgs& args) : args_(&args) {}
+
+  // Once, with room for the prompt and its answer, or for what comes after: a model's context may
+  // be more than there is memory for.
+  Status open_decoder(std::size_t prompt_tokens) {
+    if (decoder_) return {};
+    const auto needed = static_cast<std::int64_t>(prompt_tokens) + options().max_new_tokens;
+    std::int64_t room = std::min(folder_.context_length, std::max(needed, least_room_));
+    if (args_->context > 0) room = args_->context;
+    QUERN_ASSIGN(decoder_, language::open_decoder(executable_, folder_.names, room));
+    return {};
+  }
 
   Status run(Generator& generator, std::span<const TokenId> prompt, Answer& answer) {
     Stopwatch watch;
@@ -186,8 +198,10 @@ class Conversation {
 
   const GenerateArgs* args_;
   ModelFolder folder_;
+  std::shared_ptr<const Executable> executable_;
   std::unique_ptr<NextLogits> decoder_;
   std::vector<TokenId> held_;  // by the decoder
+  std::int64_t least_room_ = 0;
   double load_ms_ = 0;
 };
 
@@ -252,6 +266,7 @@ Result<ExitCode> converse(Conversation& conversation, const GenerateArgs& args,
                           const Console& console) {
   const double copy_gbytes = measure_roof(args.device.threads).copy_gbytes;
   const bool is_terminal = isatty(STDIN_FILENO) != 0;
+  conversation.keep_room(conversation_tokens);
   ExitCode code = ExitCode::ok;
   for (std::string line;;) {
     if (is_terminal) stream("> ");

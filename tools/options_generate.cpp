@@ -44,7 +44,9 @@ OptionRows sampling_rows(GenerateArgs& a) {
            .range = {{1, 1e7}}},
           {.names = "--context",
            .value = "N",
-           .help = "tokens of prompt and answer together at most; by default what the folder says",
+           .help = "tokens of prompts and answers together at most, for which memory is taken; by "
+                   "default as many as prompt and answer need, 4096 for a conversation, and never "
+                   "more than the folder says",
            .target = &a.context,
            .range = {{2, 1e7}}},
           {.names = "--temperature",

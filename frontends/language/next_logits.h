@@ -53,9 +53,7 @@ struct DecoderInputs {
   std::string logits = "logits";
 };
 
-// Over a session that is given all keys and values anew for each token. Its inputs are those of
-// `names` and a boolean "use_cache_branch". Errors: not_found, invalid_model: inputs or outputs
-// that are missing, of other types, or that nothing fills.
+// Over a quern::Decoder, whose cache has room for `capacity` tokens. Errors: those of its open().
 Result<std::unique_ptr<NextLogits>> open_decoder(std::shared_ptr<const Executable> executable,
                                                  const DecoderInputs& names, std::int64_t capacity,
                                                  const SessionOptions& options = {});
