@@ -173,6 +173,7 @@ struct KernelArgs {
   double threshold = 2;  // percent
   std::string by = "processor";
   bool list = false;
+  bool serve = false;  // this process is one contender of another
   bool json = false;
 };
 

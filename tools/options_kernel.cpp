@@ -22,7 +22,11 @@ OptionRows problem_rows(KernelArgs& a) {
            .target = &a.from},
           {.names = "--list",
            .help = "prints the problems, sweeps written out, and measures nothing",
-           .target = &a.list}};
+           .target = &a.list},
+          {.names = "--serve",
+           .help = "one contender of another process",
+           .target = &a.serve,
+           .hidden = true}};
 }
 
 // How it is measured.
@@ -30,7 +34,8 @@ OptionRows measurement_rows(KernelArgs& a) {
   return {{.names = "--impl",
            .value = "NAME,...|all",
            .help = "implementations of the CPU beside each other: all, or some by their names "
-                   "(onednn, rows, reference, ...); by default the one that the engine chooses",
+                   "(onednn, rows, reference, ...), with @avx2 or another level for fewer "
+                   "instructions than the CPU has; by default the one that the engine chooses",
            .target = &a.impl},
           {.names = "--cold",
            .help = "before each call, memory is walked through until the caches hold nothing of "

@@ -47,6 +47,16 @@ class Kernel(unittest.TestCase):
         self.assertGreaterEqual(kernels["rows"]["flops"], 2 * 32 * 48 * 64)
         self.assertLess(kernels["rows"]["wall_us"]["median"], kernels["reference"]["wall_us"]["median"])
 
+    def test_fewer_instructions_are_contenders_in_processes_of_their_own(self):
+        kernels = self.json(PRODUCT, "--impl", "rows,rows@baseline", *QUICK)["problems"][0]["kernels"]
+        self.assertEqual([k["kernel"] for k in kernels], ["rows", "rows@baseline"])
+        self.assertTrue(all(k["is_believed"] for k in kernels), kernels)
+        self.assertIn("baseline", kernels[1]["implementation"])
+        self.assertEqual(kernels[0]["flops"], kernels[1]["flops"])
+        cold = self.json(PRODUCT, "--impl", "rows@baseline", "--cold", *QUICK)["problems"][0]["kernels"]
+        self.assertTrue(cold[0]["is_believed"], cold)
+        self.assertIn("no lever", self.quern(PRODUCT, "--impl", "rows@best", code=2).stderr)
+
     def test_tables_line_up(self):
         text = self.quern(PRODUCT, "--impl", "rows,reference", *QUICK).stdout
         lines = text.splitlines()
@@ -89,13 +99,16 @@ class Kernel(unittest.TestCase):
         self.assertEqual([r["kernel"] for r in records], ["rows", "reference"])
         self.assertEqual(records[0]["problem"], PRODUCT)
         self.assertIn("cpu", records[0]["machine"])
+        self.assertIn("--impl rows,reference --save", records[0]["command"])
         self.assertEqual(len(records[0]["wall_us"]), len(records[0]["processor_us"]))
         same = self.json("--compare", first, first)
         self.assertTrue(same["is_good"])
         self.assertEqual([k["verdict"] for k in same["kernels"]], ["same", "same"])
-        for record in records:
-            record["processor_us"] = [1.5 * us for us in record["processor_us"]]
-        slower.write_text("".join(json.dumps(r) + "\n" for r in records))
+        for factor, path in ((1, first), (1.5, slower)):  # times that no other process disturbs
+            for record in records:
+                record["wall_us"] = [100 + 0.1 * i for i in range(40)]
+                record["processor_us"] = [factor * us for us in record["wall_us"]]
+            path.write_text("".join(json.dumps(r) + "\n" for r in records))
         worse = self.json("--compare", first, slower, code=1)
         self.assertEqual([k["verdict"] for k in worse["kernels"]], ["slower", "slower"])
         self.assertIn("faster", self.quern("--compare", slower, first).stdout)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kernel/clocks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -79,6 +80,17 @@ MachineLoad machine_load() {
   const std::string mhz = cpu_property("cpu MHz");
   if (!mhz.empty()) m.mhz = std::strtod(mhz.c_str(), nullptr);
   return m;
+}
+
+std::string command_line() {
+  constexpr std::size_t longest = 4000;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text(longest, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(longest));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  return text;
 }
 
 Json machine_json() {

@@ -33,6 +33,9 @@ struct MachineLoad {
 };
 MachineLoad machine_load();
 
+// The words that this process was called with, a space between them; cut at 4,000 bytes.
+std::string command_line();
+
 // The machine as results name it: CPU, number of CPUs, system, quern's version.
 Json machine_json();
 

@@ -69,17 +69,17 @@ Status not_believed(std::string sentence) {
 
 }  // namespace
 
-Contender::Contender(const Answers& answers, ContenderOptions options)
+LocalContender::LocalContender(const Answers& answers, ContenderOptions options)
     : answers_(answers),
       options_(std::move(options)),
       clocks_(options_.clocks ? *options_.clocks : system_clocks()),
       random_(options_.seed) {}
 
-Result<std::unique_ptr<Contender>> Contender::make(const Model& model,
-                                                   std::shared_ptr<Device> device,
-                                                   const Answers& answers,
-                                                   ContenderOptions options) {
-  std::unique_ptr<Contender> c(new Contender(answers, std::move(options)));
+Result<std::unique_ptr<Contender>> LocalContender::make(const Model& model,
+                                                        std::shared_ptr<Device> device,
+                                                        const Answers& answers,
+                                                        ContenderOptions options) {
+  std::unique_ptr<LocalContender> c(new LocalContender(answers, std::move(options)));
   c->info_.name = c->options_.name;
   c->info_.device = device->info().name;
   c->is_on_host_ = device->info().kind == DeviceInfo::Kind::cpu;
@@ -89,10 +89,10 @@ Result<std::unique_ptr<Contender>> Contender::make(const Model& model,
   c->info_.threads = c->session_->threads();
   QUERN_TRY(c->bind());
   QUERN_TRY(c->describe());
-  return c;
+  return std::unique_ptr<Contender>(std::move(c));
 }
 
-Status Contender::bind() {
+Status LocalContender::bind() {
   for (const Tensor& t : answers_.inputs(0)) {
     QUERN_ASSIGN(inputs_.emplace_back(), Tensor::zeros(t.type()));
     QUERN_TRY(session_->set_input(inputs_.size() - 1, inputs_.back().view()));
@@ -105,13 +105,13 @@ Status Contender::bind() {
   return {};
 }
 
-bool Contender::counts(const StepInfo& step) const {
+bool LocalContender::counts(const StepInfo& step) const {
   const bool is_work = step.lane == StepInfo::Lane::host || step.lane == StepInfo::Lane::device;
   return is_work && (options_.with_reorders || step.op != "Reorder");
 }
 
 // What the first call tells of the kernel.
-Status Contender::describe() {
+Status LocalContender::describe() {
   load(0);
   QUERN_ASSIGN(const auto timings, session_->profile());
   const auto counted = [&](const StepInfo& s) { return counts(s); };
@@ -130,19 +130,19 @@ Status Contender::describe() {
   return {};
 }
 
-void Contender::load(std::size_t set) {
+void LocalContender::load(std::size_t set) {
   const std::vector<Tensor>& numbers = answers_.inputs(set);
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (inputs_[i].bytes())
       std::memcpy(inputs_[i].mutable_data(), numbers[i].data(), inputs_[i].bytes());
 }
 
-void Contender::spoil(std::size_t set) {
+void LocalContender::spoil(std::size_t set) {
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     answers_.spoil(set, i, outputs_[i].mutable_data());
 }
 
-Result<Sample> Contender::call() {
+Result<Sample> LocalContender::call() {
   const std::size_t set = other_set(last_set_);
   if (!options_.evictor && last_us_ < slow_us) {
     load(other_set(set));
@@ -158,12 +158,12 @@ Result<Sample> Contender::call() {
 }
 
 // Inputs that are not those of the call before: what it left behind is of no use.
-std::size_t Contender::other_set(std::size_t set) {
+std::size_t LocalContender::other_set(std::size_t set) {
   const std::size_t sets = answers_.sets();
   return (set + 1 + random_() % (sets - 1)) % sets;
 }
 
-Result<Sample> Contender::timed(std::size_t set) {
+Result<Sample> LocalContender::timed(std::size_t set) {
   const Spent before = spent(clocks_, *session_);
   const Moment begin = moment(clocks_);
   auto timings = session_->profile();
@@ -181,7 +181,7 @@ Result<Sample> Contender::timed(std::size_t set) {
   return sample;
 }
 
-Result<Sample> Contender::kernel_time(const std::vector<Session::Timing>& timings) const {
+Result<Sample> LocalContender::kernel_time(const std::vector<Session::Timing>& timings) const {
   Sample sample;
   const auto counted = [&](const StepInfo& s) { return counts(s); };
   const StepInfo* step = main_step(timings, counted);
@@ -196,7 +196,7 @@ Result<Sample> Contender::kernel_time(const std::vector<Session::Timing>& timing
   return sample;
 }
 
-Status Contender::check_answer(std::size_t set) {
+Status LocalContender::check_answer(std::size_t set) {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     QUERN_ASSIGN(const TensorView y, session_->output(i));
     const std::string wrong = answers_.verdict(set, i, {y.type, copies_[i].data()});
@@ -210,7 +210,7 @@ Status Contender::check_answer(std::size_t set) {
   return {};
 }
 
-Status Contender::check_clocks(const Moment& begin, const Moment& end, double steps_us) {
+Status LocalContender::check_clocks(const Moment& begin, const Moment& end, double steps_us) {
   const double wall_us = end.wall - begin.wall;
   const double other_us = end.other_wall - begin.other_wall;
   const double slack_us = begin.slack_us + end.slack_us;
@@ -227,7 +227,7 @@ Status Contender::check_clocks(const Moment& begin, const Moment& end, double st
 }
 
 // Threads of a device's driver are its own affair.
-Status Contender::check_workers(double process_us, double session_us) {
+Status LocalContender::check_workers(double process_us, double session_us) {
   constexpr double most_share = 0.1;
   constexpr double most_us = 200;
   session_sum_us_ += session_us;
@@ -238,7 +238,7 @@ Status Contender::check_workers(double process_us, double session_us) {
                           fixed_text(session_sum_us_, 1)));
 }
 
-Status Contender::check_idle() const {
+Status LocalContender::check_idle() {
   if (!is_on_host_) return {};
   std::this_thread::sleep_for(grace);
   const double process = clocks_.process();

@@ -48,13 +48,12 @@ struct ContenderOptions {
 
 class Contender {
  public:
-  // `answers` must outlive it. Errors: those of compiling, and unsupported where passes leave
-  // nothing of the operator.
-  static Result<std::unique_ptr<Contender>> make(const Model& model, std::shared_ptr<Device> device,
-                                                 const Answers& answers, ContenderOptions options);
+  virtual ~Contender() = default;
+  Contender(const Contender&) = delete;
+  Contender& operator=(const Contender&) = delete;
 
   const ContenderInfo& info() const { return info_; }
-  // The names of all implementations of the operator that is measured.
+  // The names of all implementations of the operator that is measured, and that of this one.
   const std::vector<std::string>& entries() const { return entries_; }
   const std::string& entry() const { return entry_; }
 
@@ -62,12 +61,31 @@ class Contender {
   // inputs, unless a call takes very long. An error is a reason to believe no time of this
   // contender: the answer is wrong, inputs were written, other threads worked, clocks disagree, or
   // another kernel ran than it says.
-  Result<Sample> call();
-  // Whether threads of this process use the processor while nobody has asked for anything.
-  Status check_idle() const;
+  virtual Result<Sample> call() = 0;
+  // Whether threads of its process use the processor while nobody has asked for anything.
+  virtual Status check_idle() = 0;
+
+ protected:
+  Contender() = default;
+
+  ContenderInfo info_;
+  std::vector<std::string> entries_;
+  std::string entry_;
+};
+
+// A contender in this process.
+class LocalContender final : public Contender {
+ public:
+  // `answers` must outlive it. Errors: those of compiling, and unsupported where passes leave
+  // nothing of the operator.
+  static Result<std::unique_ptr<Contender>> make(const Model& model, std::shared_ptr<Device> device,
+                                                 const Answers& answers, ContenderOptions options);
+
+  Result<Sample> call() override;
+  Status check_idle() override;
 
  private:
-  Contender(const Answers& answers, ContenderOptions options);
+  LocalContender(const Answers& answers, ContenderOptions options);
   Status bind();
   Status describe();
   std::size_t other_set(std::size_t set);
@@ -84,10 +102,7 @@ class Contender {
   ContenderOptions options_;
   const Clocks& clocks_;
   std::mt19937_64 random_;
-  ContenderInfo info_;
   bool is_on_host_ = true;
-  std::vector<std::string> entries_;
-  std::string entry_;
   std::vector<Tensor> inputs_;   // that are bound; each call has other numbers there
   std::vector<Tensor> outputs_;  // that are bound
   std::vector<Tensor> copies_;   // of outputs, right after the call

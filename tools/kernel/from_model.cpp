@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -12,6 +13,7 @@
 #include "graph/graph.h"
 #include "graph/numeric.h"
 #include "graph/ops/binary.h"
+#include "graph/passes/match.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
 #include "graph/text.h"
@@ -90,6 +92,26 @@ std::vector<double> elements_of(const Tensor& t) {
   return are_finite ? elements : std::vector<double>();
 }
 
+// The constant that `id` is, or that it is computed from: weights that were cast or scaled have
+// about its range. Null for what a run computes.
+const Tensor* constant_behind(const Graph& g, ValueId id) {
+  if (g.value(id).is_constant()) return &g.value(id).constant;
+  if (!passes::is_constant_expression(g, id)) return nullptr;
+  const Node& n = g.node(g.value(id).producer);
+  for (const ValueId input : n.inputs)
+    if (input != no_value)
+      if (const Tensor* t = constant_behind(g, input)) return t;
+  return nullptr;
+}
+
+// Three digits say enough of a range.
+double three_digits(double bound, double sign) {
+  if (bound == 0) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(bound))) - 2);
+  const double rounded = (sign > 0 ? std::ceil(bound / unit) : std::floor(bound / unit)) * unit;
+  return std::strtod(number_text(rounded).c_str(), nullptr);
+}
+
 // Errors: unsupported, with what is in the way.
 Result<OperandSpec> operand_of(const Graph& g, ValueId id) {
   OperandSpec spec;
@@ -102,11 +124,28 @@ Result<OperandSpec> operand_of(const Graph& g, ValueId id) {
   if (!shape || v.type.dtype == DType::string)
     return Status(Code::unsupported, cat("an operand is ", type_text(v.type)));
   spec.type = {v.type.dtype, *shape};
-  if (!v.is_constant()) return spec;
+  const Tensor* constant = constant_behind(g, id);
+  if (!constant) return spec;
   spec.kind = Kind::constant;
-  if (shape->elements() <= few_elements) spec.elements = elements_of(v.constant);
-  if (spec.elements.empty()) spec.range = range_of(v.constant);
+  if (v.is_constant() && shape->elements() <= few_elements) spec.elements = elements_of(v.constant);
+  if (!spec.elements.empty()) return spec;
+  const Range range = range_of(*constant);
+  spec.range = is_float(spec.type.dtype)
+                   ? Range{three_digits(range.low, -1), three_digits(range.high, 1)}
+                   : range;
   return spec;
+}
+
+// A line without ranges: kernels that differ in their numbers alone are one.
+std::string without_ranges(std::string_view line) {
+  std::string s;
+  bool is_range = false;
+  for (const char c : line) {
+    if (c == '@') is_range = true;
+    if (c == ' ') is_range = false;
+    if (!is_range) s += c;
+  }
+  return s;
 }
 
 Result<std::string> line_of(const Graph& g, const Node& n) {
@@ -160,8 +199,10 @@ Status ModelKernels::collect(const Graph& graph) {
   std::map<std::string, NodeTime> times;
   for (const ProfiledStep& s : profile.steps) {
     const double us = 1e3 * s.ms;
-    (s.step.op == "Reorder" ? reorders_us_ : others_us_) += us;
-    if (s.step.op == "Reorder") continue;
+    if (s.step.op == "Reorder") {
+      reorders_us_ += us;
+      continue;
+    }
     NodeTime& time = times[s.step.node];
     time.calls = std::max(time.calls, s.calls);
     time.us += us;
@@ -178,7 +219,7 @@ Status ModelKernels::collect(const Graph& graph) {
                               "): ", problem.error().message()));
       continue;
     }
-    const auto [place, is_new] = places.try_emplace(*line, problems_.size());
+    const auto [place, is_new] = places.try_emplace(without_ranges(*line), problems_.size());
     const auto calls = static_cast<double>(time->second.calls);
     if (is_new) {
       problem->weight = calls;
@@ -187,12 +228,13 @@ Status ModelKernels::collect(const Graph& graph) {
       problems_[place->second].weight += calls;
     }
     covered_us_ += time->second.us;
-    others_us_ -= time->second.us;
     times.erase(time);
   }
-  for (const auto& [node, time] : times)
+  for (const auto& [node, time] : times) {
+    others_us_ += time.us;
     left_out_.push_back(cat("'", printable(node, 60), "', ", time_text(1e-3 * time.us),
                             ": planning made it, no node of the graph has this name"));
+  }
   return {};
 }
 

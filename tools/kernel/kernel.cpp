@@ -82,6 +82,10 @@ Result<ExitCode> measure_problems(const KernelArgs& args, const Console& console
     return ExitCode::ok;
   }
   QUERN_ASSIGN(const auto lab, Lab::open(args, console));
+  if (args.serve) {
+    QUERN_TRY(lab->serve(problems[0]));
+    return ExitCode::ok;
+  }
   if (model) QUERN_TRY(model->time_runs(args.time_s));
   std::vector<ProblemResult> results;
   for (const Problem& problem : problems) {

@@ -8,6 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/graph.h"
 #include "tools/kernel/own.h"
+#include "tools/levers.h"
 #include "tools/opened.h"
 #include "tools/parse.h"
 
@@ -23,6 +24,21 @@ double planned_flops(const Session& session) {
   double flops = 0;
   for (const StepInfo& step : session.plan_info().steps) flops += step.flops;
   return flops;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string s;
+  for (const std::string& name : names) s += cat(s.empty() ? "" : ", ", name);
+  return s;
+}
+
+// Every implementation, the fast ones at each level of instructions below this CPU's as well.
+std::vector<std::string> all_names(const Contender& any) {
+  std::vector<std::string> names = any.entries();
+  for (const std::string& level : lower_simd_levels())
+    for (const std::string& entry : any.entries())
+      if (entry != "reference") names.push_back(cat(entry, "@", level));
+  return names;
 }
 
 }  // namespace
@@ -52,7 +68,8 @@ struct Lab::Task {
 
 Result<std::unique_ptr<Lab>> Lab::open(const KernelArgs& args, const Console& console) {
   std::unique_ptr<Lab> lab(new Lab(args, console));
-  for (const std::string& name : split_devices(args.device.device)) {
+  lab->device_names_ = split_devices(args.device.device);
+  for (const std::string& name : lab->device_names_) {
     QUERN_ASSIGN(lab->devices_.emplace_back(), device_named(name));
   }
   if (lab->devices_.empty()) return Status(Code::invalid_argument, "--device names no device");
@@ -70,6 +87,7 @@ Result<std::unique_ptr<Lab>> Lab::open(const KernelArgs& args, const Console& co
 ReportContext Lab::context() const {
   ReportContext c{.mode = args_.cold ? "cold" : "warm",
                   .math = args_.device.math,
+                  .command = command_line(),
                   .load_before = load_before_,
                   .load_after = machine_load()};
   if (!evictor_) return c;
@@ -102,7 +120,9 @@ ContenderOptions Lab::options_for(const Device& device, std::string_view entry) 
                      .evictor = evictor_.get(),
                      .seed = args_.seed};
   o.compile.implementation = entry;
-  if (entry.empty()) o.name = device.info().name;
+  // As it was asked for: one device may be there twice, with other options.
+  for (std::size_t i = 0; entry.empty() && i < devices_.size(); ++i)
+    if (devices_[i].get() == &device) o.name = device_names_[i];
   return o;
 }
 
@@ -110,17 +130,12 @@ Status Lab::enter_named(Task& task, const std::shared_ptr<Device>& device, std::
                         Contenders& into) {
   QUERN_ASSIGN(const Answers* answers, answers_of(task, *device));
   QUERN_ASSIGN(auto contender,
-               Contender::make(task.model, device, *answers, options_for(*device, entry)));
+               LocalContender::make(task.model, device, *answers, options_for(*device, entry)));
   if (contender->entry() == entry || entry.empty())
     into.push_back(std::move(contender));
   else if (args_.impl != "all")
     console_.note(cat("implementation '", printable(entry), "' does not compute this problem; ",
-                      "there is: ", [&] {
-                        std::string names;
-                        for (const std::string& name : contender->entries())
-                          names += cat(names.empty() ? "" : ", ", name);
-                        return names;
-                      }()));
+                      "there is: ", list_of(contender->entries())));
   return {};
 }
 
@@ -132,7 +147,7 @@ Status Lab::enter_own(Task& task, const std::shared_ptr<Device>& device, Contend
     ContenderOptions options = options_for(*device, "");
     options.name = own.name;
     const auto model = build_problem(own.problem, args_.seed, ops_);
-    auto contender = model ? Contender::make(*model, device, *answers, std::move(options))
+    auto contender = model ? LocalContender::make(*model, device, *answers, std::move(options))
                            : Result<std::unique_ptr<Contender>>(model.error().copy());
     if (contender)
       into.push_back(std::move(*contender));
@@ -151,10 +166,30 @@ Status Lab::enter(Task& task, const std::shared_ptr<Device>& device, Contenders&
   if (args_.impl == "all") {
     Contenders first;
     QUERN_TRY(enter_named(task, device, "", first));
-    names = first.at(0)->entries();
+    names = all_names(*first.at(0));
     if (names.empty()) into.push_back(std::move(first[0]));  // an operator without kernels: a copy
   }
-  for (const std::string& name : names) QUERN_TRY(enter_named(task, device, name, into));
+  for (const std::string& name : names) {
+    const LeveledName leveled = parse_leveled(name);
+    QUERN_TRY(leveled.level.empty() ? enter_named(task, device, leveled.entry, into)
+                                    : enter_leveled(task, leveled, into));
+  }
+  return {};
+}
+
+// An implementation with fewer instructions than this CPU has. Of all, those that are no other
+// kernel then do not enter.
+Status Lab::enter_leveled(const Task& task, const LeveledName& name, Contenders& into) {
+  QUERN_TRY(parse_levers(cat("simd=", name.level)).status());
+  Progress progress(console_);
+  progress.update(cat(name.entry, "@", name.level));
+  QUERN_ASSIGN(auto contender,
+               RemoteContender::start(task.problem.text, args_, name.entry, name.level));
+  const bool is_known = std::ranges::any_of(into, [&](const auto& other) {
+    return other->info().implementation == contender->info().implementation;
+  });
+  if (args_.impl == "all" && (contender->entry() != name.entry || is_known)) return {};
+  into.push_back(std::move(contender));
   return {};
 }
 
@@ -165,19 +200,21 @@ void Lab::note_own_reference(const Problem& problem) const {
       console_.note(cat(printable(problem.op), " has no reference: it is held to itself"));
 }
 
-Result<ProblemResult> Lab::run(const Problem& problem) {
+Result<Lab::Task> Lab::task_for(const Problem& problem) {
   QUERN_ASSIGN(Model model, build_problem(problem, args_.seed, ops_));
   if (model.graph().inputs().empty())
     return Status(Code::invalid_argument,
                   cat("problem '", printable(problem.text, 120),
                       "' has no input: what is the same in each call is computed before"));
   Task task{.problem = problem, .model = std::move(model)};
-  QUERN_ASSIGN(const auto plan,
-               Executable::compile(task.model.clone(), device_named("cpu").value(), compile_));
-  QUERN_ASSIGN(const auto planned, Session::create(plan));
-  for (std::size_t i = 0; i < plan->inputs().size(); ++i) {
-    QUERN_ASSIGN(const Tensor t, generate_elements(inputs_of(problem, task.model)[i], args_.seed));
-    QUERN_TRY(planned->set_input(i, t.view()));
+  QUERN_ASSIGN(const auto cpu, device_named("cpu"));
+  QUERN_ASSIGN(const auto executable, Executable::compile(task.model.clone(), cpu, compile_));
+  QUERN_ASSIGN(const auto planned, Session::create(executable));
+  const std::vector<OperandSpec> inputs = inputs_of(problem, task.model);
+  std::vector<Tensor> numbers;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    QUERN_ASSIGN(numbers.emplace_back(), generate_elements(inputs[i], args_.seed));
+    QUERN_TRY(planned->set_input(i, numbers.back().view()));
   }
   QUERN_TRY(planned->prepare());
   task.flops = planned_flops(*planned);
@@ -187,15 +224,35 @@ Result<ProblemResult> Lab::run(const Problem& problem) {
                       "FLOP, which to check takes too long: at most ",
                       count_text(most_checked_flops), " are taken"));
   note_own_reference(problem);
-  Contenders contenders;
+  return task;
+}
+
+Status Lab::enter_all(Task& task, Contenders& into) {
   for (const auto& device : devices_) {
-    QUERN_TRY(enter(task, device, contenders));
-    QUERN_TRY(enter_own(task, device, contenders));
+    QUERN_TRY(enter(task, device, into));
+    QUERN_TRY(enter_own(task, device, into));
   }
-  if (contenders.empty())
-    return Status(Code::invalid_argument, "no implementation that was named computes this problem");
+  if (!into.empty()) return {};
+  return {Code::invalid_argument, "no implementation that was named computes this problem"};
+}
+
+Status Lab::serve(const Problem& problem) {
+  QUERN_ASSIGN(Task task, task_for(problem));
+  QUERN_ASSIGN(const Answers* answers, answers_of(task, *devices_[0]));
+  // Where another implementation takes the problem, whoever asks is told so.
+  QUERN_ASSIGN(const auto contender, LocalContender::make(task.model, devices_[0], *answers,
+                                                          options_for(*devices_[0], args_.impl)));
+  lab::serve(*contender);
+  return {};
+}
+
+Result<ProblemResult> Lab::run(const Problem& problem) {
+  QUERN_ASSIGN(Task task, task_for(problem));
+  Contenders contenders;
+  QUERN_TRY(enter_all(task, contenders));
   Progress progress(console_);
-  ProblemResult result{.problem = problem, .judge = task.answers.begin()->second.judge()};
+  ProblemResult result{.problem = problem};
+  if (!task.answers.empty()) result.judge = task.answers.begin()->second.judge();
   result.kernels =
       measure(contenders, {.time_s = args_.time_s,
                            .precision = args_.precision / 100,

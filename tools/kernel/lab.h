@@ -11,6 +11,7 @@
 
 #include "tools/console.h"
 #include "tools/kernel/floor.h"
+#include "tools/kernel/remote.h"
 #include "tools/kernel/report.h"
 #include "tools/options.h"
 
@@ -24,6 +25,9 @@ class Lab {
 
   // Errors: those of the problem. What a contender has wrong stands in the result.
   Result<ProblemResult> run(const Problem& problem);
+  // Answers the questions of another process about one implementation of a problem, on the standard
+  // streams.
+  Status serve(const Problem& problem);
   // What all results have in common.
   ReportContext context() const;
 
@@ -32,6 +36,9 @@ class Lab {
   using Contenders = std::vector<std::unique_ptr<Contender>>;
   struct Task;  // a problem with its graph and its answers
 
+  Result<Task> task_for(const Problem& problem);
+  Status enter_all(Task& task, Contenders& into);
+  Status enter_leveled(const Task& task, const LeveledName& name, Contenders& into);
   Result<const Answers*> answers_of(Task& task, const Device& device) const;
   Status enter(Task& task, const std::shared_ptr<Device>& device, Contenders& into);
   Status enter_named(Task& task, const std::shared_ptr<Device>& device, std::string_view entry,
@@ -43,6 +50,7 @@ class Lab {
   const KernelArgs& args_;
   const Console& console_;
   std::vector<std::shared_ptr<Device>> devices_;
+  std::vector<std::string> device_names_;  // of these, as they were asked for
   std::shared_ptr<const CustomOps> ops_;
   CompileOptions compile_;
   std::unique_ptr<CacheEvictor> evictor_;

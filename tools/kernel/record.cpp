@@ -97,6 +97,7 @@ Json record_json(const Record& record) {
   j["wall_us"] = Json::array_of(record.wall_us);
   j["processor_us"] = Json::array_of(record.processor_us);
   if (!record.refused.empty()) j["refused"] = record.refused;
+  j["command"] = record.command;
   j["machine"] = record.machine;
   return j;
 }
@@ -123,6 +124,7 @@ Result<Record> parse_record(const Json& json) {
   if (r.refused.empty() && r.wall_us.empty()) return bad_member("wall_us", "list with a sample");
   if (r.wall_us.size() != r.processor_us.size())
     return bad_member("processor_us", "list as long as wall_us");
+  if (const Json* command = json.find("command")) r.command = command->text();
   if (const Json* machine = json.find("machine")) r.machine = *machine;
   return r;
 }

@@ -28,6 +28,7 @@ struct Record {
   std::vector<double> wall_us;       // samples, in the order in which they were taken
   std::vector<double> processor_us;  // the same; zeros on a device
   std::string refused;
+  std::string command;
   Json machine;
 
   // What two records of one comparison have in common.

@@ -129,7 +129,8 @@ std::string results_text(const std::vector<ProblemResult>& results, const Report
             !r.kernels[i].is_believed() ? Colour::red
             : &r.kernels[i] == best     ? Colour::bold
                                         : Colour::none);
-    const std::string times = r.problem.weight != 1 ? cat("  (", r.problem.weight, " times)") : "";
+    const std::string times =
+        r.problem.weight != 1 ? cat("  (", number_text(r.problem.weight), " times)") : "";
     text += cat(shown(r.problem.text, 200), times, "\n", t.text(console), "\n");
   }
   return text + context_text(results, context);
@@ -222,6 +223,7 @@ std::vector<Record> records_of(const std::vector<ProblemResult>& results,
                          .wall_us = in_nanoseconds(wall_of(m)),
                          .processor_us = in_nanoseconds(processor_of(m)),
                          .refused = m.refused,
+                         .command = context.command,
                          .machine = machine});
   return records;
 }

@@ -70,7 +70,7 @@ struct Trial {
 
   Measured measure_one(const Model& graph, ContenderOptions options) const {
     auto contender =
-        Contender::make(graph, open_device("cpu").value(), answers, std::move(options));
+        LocalContender::make(graph, open_device("cpu").value(), answers, std::move(options));
     if (!contender) return {.refused = std::string(contender.error().message())};
     std::vector<std::unique_ptr<Contender>> contenders;
     contenders.push_back(std::move(*contender));
@@ -179,7 +179,7 @@ TEST(KernelCheats, WorkOfThreadsThatAreNotCounted) {
 TEST(KernelCheats, ThreadsLeftSpinning) {
   std::atomic<bool> ends = false;
   std::vector<std::thread> spinning;
-  const Measured m = measured([&](const Rows& r) {
+  const Deed deed = [&](const Rows& r) {
     compute(r);
     if (spinning.empty())
       for (int i = 0; i < 2; ++i)
@@ -187,7 +187,10 @@ TEST(KernelCheats, ThreadsLeftSpinning) {
           while (!ends.load(std::memory_order_relaxed)) {
           }
         });
-  });
+  };
+  // On a machine with much other work they may have no turn while one is looked at.
+  Measured m;
+  for (int i = 0; i < 10 && m.refused.empty(); ++i) m = measured(deed);
   ends = true;
   for (std::thread& t : spinning) t.join();
   EXPECT_FALSE(m.is_believed());
@@ -203,8 +206,9 @@ TEST(KernelCheats, ThreadsThatSpinBetweenCalls) {
       if (is_in_call.load()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   });
   const Trial trial;
-  const auto contender = Contender::make(trial.model, open_device("cpu").value(), trial.answers,
-                                         {.name = "rows", .compile = one_thread()});
+  const auto contender =
+      LocalContender::make(trial.model, open_device("cpu").value(), trial.answers,
+                           {.name = "rows", .compile = one_thread()});
   ASSERT_TRUE(contender);
   EXPECT_CONTAINS(std::string((*contender)->check_idle().message()), "threads were left");
   ends = true;

@@ -19,10 +19,10 @@ struct Measurable {
 
   Result<std::unique_ptr<Contender>> contender(const std::string& implementation,
                                                CacheEvictor* evictor = nullptr) const {
-    return Contender::make(model, open_device("cpu").value(), answers,
-                           {.name = implementation,
-                            .compile = {.threads = 1, .implementation = implementation},
-                            .evictor = evictor});
+    return LocalContender::make(model, open_device("cpu").value(), answers,
+                                {.name = implementation,
+                                 .compile = {.threads = 1, .implementation = implementation},
+                                 .evictor = evictor});
   }
 
   Problem problem;
@@ -117,7 +117,7 @@ TEST(KernelMeasure, EndsWhereTheTimeIsUpAndOrdersAreDrawn) {
   ASSERT_EQ(results.size(), 2U);
   for (const Measured& m : results) {
     EXPECT_EQ(m.refused, "");
-    EXPECT_GE(m.samples.size(), 5U);
+    EXPECT_GE(m.samples.size(), 3U);
     EXPECT_LE(m.wall.low, m.wall.median);
   }
   EXPECT_LT(results[0].wall.median, results[1].wall.median);
