@@ -7,8 +7,7 @@ add_compile_options(-ffunction-sections -Wall -Wextra -Wno-missing-field-initial
                     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CONFIG:Release>:-O2>)
 add_link_options(LINKER:--gc-sections)
 add_compile_definitions(QUERN_VERSION="${PROJECT_VERSION}" QUERN_BUILD_TYPE="$<CONFIG>")
-# Two dozen files at a time: a third of the processor time of a build from nothing. Names in the files of
-# a target differ, also those in anonymous namespaces.
+# Two dozen files at a time take a third of the time: names in a target's files differ, anonymous ones, too.
 set(CMAKE_UNITY_BUILD ${QUERN_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 24)
 set(root "${PROJECT_SOURCE_DIR}")

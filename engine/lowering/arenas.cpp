@@ -86,6 +86,8 @@ void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& ho
 // The outputs that one step makes of an input that no other reads.
 void keep_updates(Program& program) {
   using Base = Step::Operand::Base;
+  const auto has_none = [](const Step& s) { return s.updates.empty(); };
+  if (std::ranges::all_of(program.steps, has_none)) return;
   std::vector<int> reads(program.inputs.size()), writes(program.outputs.size());
   for (const Step& s : program.steps) {
     for (const Step::Operand& o : s.inputs)
