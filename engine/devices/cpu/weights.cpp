@@ -72,7 +72,7 @@ std::shared_ptr<std::byte> SharedWeights::zeroed_pages(std::size_t bytes) {
   constexpr std::size_t most_shared = 4 << 20;
   const std::size_t whole = std::min(this->bytes() / 2 / huge_page * huge_page, most_shared);
   const bool is_limited = limit_ != std::numeric_limits<std::size_t>::max();
-  if (bytes >= huge_page || bytes > whole / 2 || is_limited || current_host())
+  if (bytes == 0 || bytes >= huge_page || bytes > whole / 2 || is_limited || current_host())
     return zeroed_memory(bytes);
   const std::size_t room = round_up(bytes, 64);
   if (shared_.bytes - shared_.used < room) {
