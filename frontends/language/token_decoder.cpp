@@ -38,7 +38,8 @@ bool replace_all(std::string& text, std::string_view from, std::string_view to, 
 void fuse(Texts& texts) {
   std::string all;
   for (const std::string& text : texts) all += text;
-  texts.assign(1, std::move(all));
+  texts.clear();
+  texts.push_back(std::move(all));
 }
 
 // A token with letters that stand for no byte is taken as it is.

@@ -101,8 +101,9 @@ void decompose(char32_t c, Mapping kind, std::u32string& out) {
     out += c;
   } else if (c >= hangul_first && c < hangul_first + hangul_count) {
     const char32_t index = c - hangul_first;
-    out += leading_first + index / (vowel_count * trailing_count);
-    out += vowel_first + index % (vowel_count * trailing_count) / trailing_count;
+    out += static_cast<char32_t>(leading_first + index / (vowel_count * trailing_count));
+    out += static_cast<char32_t>(vowel_first +
+                                 index % (vowel_count * trailing_count) / trailing_count);
     if (index % trailing_count) out += trailing_first + index % trailing_count;
   } else {
     const auto found = decompositions().of.find(c);

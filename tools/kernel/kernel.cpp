@@ -89,7 +89,14 @@ Result<ExitCode> measure_problems(const KernelArgs& args, const Console& console
   if (model) QUERN_TRY(model->time_runs(args.time_s));
   std::vector<ProblemResult> results;
   for (const Problem& problem : problems) {
-    QUERN_ASSIGN(results.emplace_back(), lab->run(problem));
+    auto result = lab->run(problem);
+    if (result) {
+      results.push_back(*std::move(result));
+    } else if (result.error().code() == Code::unsupported && problems.size() > 1) {
+      console.warn(cat("'", shown(problem.text), "' is left out: ", result.error().message()));
+    } else {
+      return std::move(result).error().in(cat("'", shown(problem.text), "'"));
+    }
   }
   if (model) QUERN_TRY(model->time_runs(args.time_s));
   const ReportContext context = lab->context();
