@@ -88,10 +88,8 @@ struct KeyBlock {
 
 class CachedAttentionRows final : public CpuKernel {
  public:
-  CachedAttentionRows(CachedProblem p, int threads)
-      : p_(std::move(p)),
-        slots_(Parallel::slots(p_.tasks(), threads)),
-        room_(BlockRoom(p_, nullptr).size) {}
+  CachedAttentionRows(const CachedProblem& p, int threads)
+      : p_(p), slots_(Parallel::slots(p_.tasks(), threads)), room_(BlockRoom(p_, nullptr).size) {}
 
   std::size_t scratch_bytes() const {
     return static_cast<std::size_t>(slots_ * room_) * sizeof(float);
@@ -153,7 +151,8 @@ class CachedAttentionRows final : public CpuKernel {
       const KeyBlock keys = keys_at(args, t, j, std::min(cached_keys, end - j), room);
       if (check.spend(keys.count * t.rows * (p_.width + p_.value_width) / 16)) return;
       score(t, keys, room);
-      for (std::int64_t i = 0; i < t.rows; ++i) weigh(args, t, i, keys, room, largest[i], sums[i]);
+      for (std::int64_t i = 0; i < t.rows; ++i)
+        weigh(args, t, keys, room, {i, largest[i], sums[i]});
       simd().multiply({room.scores, cached_keys, keys.v, keys.v_row, simd_panel, room.sums,
                        p_.value_width, t.rows, keys.count, p_.value_width, true});
     }
@@ -224,9 +223,17 @@ class CachedAttentionRows final : public CpuKernel {
                      cached_keys, t.rows, p_.width, keys.count, false});
   }
 
-  // Makes the scores of row i their exponentials over the largest so far, 0 where it sees no key.
-  void weigh(const KernelArgs& args, const KeyTask& t, std::int64_t i, const KeyBlock& keys,
-             const BlockRoom& room, float& largest, float& sum) const {
+  // A query row of a task, and what is known of its scores so far.
+  struct Row {
+    std::int64_t i;
+    float& largest;
+    float& sum;
+  };
+
+  // Makes the scores of a row their exponentials over the largest so far, 0 where it sees no key.
+  void weigh(const KernelArgs& args, const KeyTask& t, const KeyBlock& keys, const BlockRoom& room,
+             const Row& row) const {
+    const auto& [i, largest, sum] = row;
     const std::int64_t at = position(t, i);
     const std::int64_t begin = std::clamp<std::int64_t>(first_key(at) - keys.first, 0, keys.count);
     const std::int64_t end = std::clamp<std::int64_t>(at + 1 - keys.first, begin, keys.count);

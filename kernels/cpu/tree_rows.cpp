@@ -57,7 +57,7 @@ struct TreeLeaves {
 template <class T>
 MissingValues missing_in(const T* x, std::int64_t n) {
   bool found = false;
-  for (std::int64_t i = 0; i < n; ++i) found |= x[i] != x[i];
+  for (std::int64_t i = 0; i < n; ++i) found |= std::isnan(x[i]);
   return found ? MissingValues::some : MissingValues::none;
 }
 
@@ -104,7 +104,8 @@ class Paths {
     const T v = x[node.feature];
     bool holds = v <= node.high;
     if constexpr (tests == TreeTests::interval) holds &= v >= lows_[at];
-    if constexpr (missing == MissingValues::some) holds = v != v ? nan_holds_[at] != 0 : holds;
+    if constexpr (missing == MissingValues::some)
+      holds = std::isnan(v) ? nan_holds_[at] != 0 : holds;
     return node.next[holds ? 1 : 0];
   }
 
