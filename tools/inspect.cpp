@@ -17,11 +17,6 @@
 namespace quern::tools {
 namespace {
 
-std::string model_path(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? path + "/model.onnx" : path;
-}
-
 // ---- a model that is refused
 
 Result<ExitCode> report_problems(const InspectArgs& args, const Status& error,
@@ -58,7 +53,7 @@ void show_metadata(const InspectArgs& args, const ModelMetadata& m, const GraphC
                    const Console& console) {
   Table t({{""}, {"", Table::Align::left, 160}});
   std::error_code ignored;
-  const auto size = std::filesystem::file_size(model_path(args.model), ignored);
+  const auto size = std::filesystem::file_size(model_file(args.model), ignored);
   t.add({"model",
          cat(shown(args.model, 120), ignored ? "" : ", " + bytes_text(static_cast<double>(size)))},
         Colour::bold);
@@ -315,7 +310,7 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   std::vector<std::string> warnings;
   QUERN_ASSIGN(const auto ops, load_ops(args.device.ops));
   auto model =
-      load_onnx(model_path(args.model), {.ops = ops, .problems = &problems, .warnings = &warnings});
+      load_onnx(model_file(args.model), {.ops = ops, .problems = &problems, .warnings = &warnings});
   if (!model && model.error().code() == Code::not_found) return std::move(model).error();
   if (!model) return report_problems(args, model.error(), std::move(problems), console);
   for (const std::string& w : warnings) console.warn(w);

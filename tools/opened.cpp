@@ -272,6 +272,11 @@ Json inputs_json(const Opened& opened) {
   return list;
 }
 
+std::string model_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path + "/model.onnx" : path;
+}
+
 std::string model_name(const std::string& path) {
   const std::filesystem::path p = std::filesystem::path(path).lexically_normal();
   const std::string stem =

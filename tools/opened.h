@@ -97,6 +97,8 @@ struct Held {
 };
 Held held_bytes(const Session& session);
 
+// The model.onnx of a folder; any other path as it is.
+std::string model_file(const std::string& path);
 // "model" of ".../model/model.onnx", "net" of "net.onnx".
 std::string model_name(const std::string& path);
 

@@ -43,13 +43,9 @@ class TemporaryFolder {
   std::string path_;
 };
 
-std::string model_file(const std::string& model) {
-  return fs::is_directory(model) ? model + "/model.onnx" : model;
-}
-
 // The data set beside the model; "" if there is none, or if other models in the folder may own it.
 std::string data_set(const std::string& model) {
-  const fs::path parent = fs::path(model_file(model)).parent_path();
+  const fs::path parent = fs::path(tools::model_file(model)).parent_path();
   const fs::path folder = parent.empty() ? fs::path(".") : parent;
   const auto is_model = [](const auto& entry) { return entry.path().extension() == ".onnx"; };
   std::error_code unreadable;
@@ -112,7 +108,7 @@ class Match {
  private:
   Result<Opening> open(const Contestant& contestant, Worker& worker) const {
     EngineOptions options = contestant.engine;
-    options.model = model_file(model_);
+    options.model = tools::model_file(model_);
     options.threads = threads_;
     auto opening = worker.open(options, inputs_);
     if (!opening) return std::move(opening).error().in(contestant.label);
@@ -256,7 +252,7 @@ const Performance* Comparison::ort() const {
 Comparison compare_engines(const std::string& model, int threads,
                            const std::vector<Contestant>& contestants, const Plan& plan,
                            const ProgressFn& progress) {
-  Comparison result{.model = tools::model_name(model_file(model)), .threads = threads};
+  Comparison result{.model = tools::model_name(tools::model_file(model)), .threads = threads};
   const std::string where =
       cat(result.model, ", ", threads, threads == 1 ? " thread: " : " threads: ");
   const ProgressFn say = [&](std::string_view text) { return progress(where + std::string(text)); };

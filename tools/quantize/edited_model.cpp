@@ -2,7 +2,6 @@
 #include "tools/quantize/edited_model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include <quern/onnx.h>
@@ -12,17 +11,13 @@
 #include "frontends/onnx-parser/tensor.h"
 #include "tools/console.h"
 #include "tools/json.h"
+#include "tools/opened.h"
 
 namespace quern::tools {
 namespace {
 
 // A message of protobuf has at most so many bytes.
 constexpr std::size_t most_bytes = (std::size_t{1} << 31) - 1;
-
-std::string model_file(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? path + "/model.onnx" : path;
-}
 
 bool is_constant_node(const onnx::NodeProto& node) {
   return node.op_type == "Constant" && node.domain.empty() && node.outputs.size() == 1 &&
