@@ -53,6 +53,15 @@ Result<std::vector<RuntimeValue>> group_inputs(const Executable& executable,
   return values;
 }
 
+// The elements of a sequence lie in the arena, where other runs would write over them.
+Status check_outputs(const Executable& executable) {
+  for (const ValueSpec& s : executable.outputs())
+    if (s.is_sequence() || s.is_optional())
+      return {Code::unsupported, cat("output '", printable(s.name),
+                                     "' is a sequence or optional; runs of a group want tensors")};
+  return {};
+}
+
 Status check_static(const PlanNode& node) {
   if (!node.segment.rest && node.controls.empty()) return {};
   return {Code::unsupported,
@@ -108,6 +117,7 @@ Result<std::unique_ptr<RunGroup>> RunGroup::create(std::shared_ptr<const Executa
       return Status(Code::invalid_argument, cat("runs of ", options.threads, " threads"));
     const Executable::Impl& e = executable->impl();
     const HostScope scope(e.options.host);
+    QUERN_TRY(check_outputs(*executable));
     if (e.backend)
       return Status(Code::unsupported, cat("runs in flight are for the CPU, the executable is for ",
                                            executable->device().info().name));

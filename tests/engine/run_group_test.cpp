@@ -15,7 +15,9 @@
 #include "engine/compile/executable_impl.h"
 #include "engine/run/flight_gate.h"
 #include "graph/memory/problem/in_flight.h"
+#include "graph/ops/sequences.h"
 #include "tests/engine/engine_test.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
@@ -217,6 +219,17 @@ TEST(RunGroup, ShapesOfDataAreRefused) {
   const auto refused = RunGroup::create(compiled(must(std::move(g).build())), 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::unsupported);
+}
+
+// The elements of a sequence would lie in the arena that other runs write.
+TEST(RunGroup, OutputsThatAreSequencesAreRefused) {
+  GraphBuilder g;
+  const Operand x = g.relu(g.input("x", DType::f32, {4, 8}));
+  g.output("y", g.op(Sequence{.kind = SequenceKind::construct}, {x, x}));
+  const auto refused = RunGroup::create(compiled(must(std::move(g).build())), 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::unsupported);
+  EXPECT_CONTAINS(refused.error().message(), "output 'y' is a sequence");
 }
 
 TEST(RunGroup, DevicesOtherThanTheCpuAreRefused) {

@@ -41,9 +41,9 @@ class RunGroup {
   // Plans for `runs` (1 to most_runs) runs and allocates all that they need but the states of
   // kernels, which a session's first run or prepare() makes. Errors: invalid_argument; unsupported
   // for devices other than the CPU and for models that no single static plan runs (loops, shapes or
-  // branches that depend on data); out_of_memory, also where the arena and the weights pass
-  // `memory_limit` of the executable, or the arena `arena_limit`; timed_out at the executable's
-  // deadline; those of planning.
+  // branches that depend on data), and for inputs and outputs that are no tensors; out_of_memory,
+  // also where the arena and the weights pass `memory_limit` of the executable, or the arena
+  // `arena_limit`; timed_out at the executable's deadline; those of planning.
   static Result<std::unique_ptr<RunGroup>> create(std::shared_ptr<const Executable> executable,
                                                   std::size_t runs,
                                                   const RunGroupOptions& options = {});
