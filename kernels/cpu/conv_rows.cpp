@@ -157,4 +157,12 @@ Selection select_conv_rows(const KernelRequest& r) {
   return std::optional<KernelChoice>(std::move(choice));
 }
 
+Selection select_conv_of_one_pixel(const KernelRequest& r) {
+  constexpr std::int64_t few_channels = 256;
+  const Shape& w = r.shape(1);
+  const bool is_one_pixel = r.as<Conv>().group == 1 && w.elements(2) == 1 && w[1] < few_channels &&
+                            r.outputs[0].shape.elements() == w[0];
+  return is_one_pixel ? select_conv_rows(r) : unsupported();
+}
+
 }  // namespace quern

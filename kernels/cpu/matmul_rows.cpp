@@ -216,4 +216,10 @@ Selection select_matmul_rows(const KernelRequest& r) {
   return std::optional<KernelChoice>(std::move(choice));
 }
 
+Selection select_matmul_of_one_row(const KernelRequest& r) {
+  if (!r.inputs[1].constant || r.outputs[0].shape.elements() == 0) return unsupported();
+  const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(r.as<MatMul>()));
+  return p.rows == 1 && p.batch.elements() == 1 ? select_matmul_rows(r) : unsupported();
+}
+
 }  // namespace quern

@@ -219,8 +219,11 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
   return onednn::any(type_of(r), onednn::md_dims(plain));
 }
 
+// How a convolution is made: by rule, or as a measurement wants it.
+enum class Form : std::uint8_t { by_rule, direct, winograd, post_ops_apart };
+
 Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const ConvWork& work,
-                     const Md& plain, dnnl::algorithm algorithm) {
+                     const Md& plain, dnnl::algorithm algorithm, Form form) {
   Md weights = weights_for(r, plain);
   const auto make = [&](const Md& src, const Md& dst, const onednn::Attributes& attr) {
     auto pd = onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, work.geometry, attr);
@@ -256,12 +259,13 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   constexpr std::int64_t few_channels = 16;
   const bool has_small_groups = r.as<Conv>().group > 1 && r.shape(1)[1] < few_channels;
   const std::string best = first.impl_info_str();
-  if (best.find("gemm") != std::string::npos &&
+  if (form == Form::by_rule && best.find("gemm") != std::string::npos &&
       (suits_conv_depthwise(r) || (has_small_groups && suits_conv_rows(r))))
     return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return unsupported();
-  if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+  if (r.post_ops.empty() || form == Form::post_ops_apart)
+    return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
   // Operands still have the dropped dimensions.
   const bool operands = shapes.dropped.empty();
   const auto fused = onednn::fuse_trusted(
@@ -275,20 +279,32 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   return build<dnnl::convolution_forward>(r, shapes, fused.pd, plain, fused.post_ops);
 }
 
-// 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, the only
-// instruction set for which oneDNN has it, and only before 3.0), unless its larger weights would
-// dominate the cost. Its scratch memory is several times as large as the operands.
+// 3x3 over many channels, where Winograd needs 0.5 to 0.9 of the time (measured on AVX-512, the
+// only instruction set for which oneDNN has it, and only before 3.0), unless its larger weights
+// would dominate the cost. With fewer channels that holds for maps up to 128x128. Its scratch
+// memory is several times as large as the operands.
 bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
   constexpr std::int64_t most_weights = std::int64_t{256} * 256 * 9;
+  constexpr std::int64_t many_products = std::int64_t{64} * 64;  // of channels
   if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
+  const std::int64_t products = s.weights[0] * s.weights[1];
   const auto all = [](const Ints& list, std::int64_t v) {
     return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });
   };
   return s.weights[2] == 3 && s.weights[3] == 3 && all(window.strides, 1) &&
-         all(window.dilations, 1) && s.weights[0] >= 64 && s.weights[1] >= 64 &&
-         s.weights.elements() <= most_weights && s.dst[2] >= 14 && s.dst[3] >= 14;
+         all(window.dilations, 1) && s.weights[0] >= 24 && s.weights[1] >= 32 &&
+         s.weights.elements() <= most_weights && s.dst[2] >= 13 && s.dst[3] >= 13 &&
+         products >= many_products / 2 &&
+         (products >= many_products || s.dst[2] * s.dst[3] <= 128 * 128);
 }
 
+bool takes_winograd(const KernelRequest& r, const Window& window, const ConvShapes& s, Form form) {
+  const bool is_possible = r.target.scratch && !r.target.channels_last && r.dtype(0) == DType::f32;
+  if (!is_possible || form == Form::direct) return false;
+  return form == Form::winograd || wins_by_winograd(window, s, r.as<Conv>().group);
+}
+
+template <Form form>
 Selection select_whole_conv(const KernelRequest& r) {
   const auto& op = r.as<Conv>();
   Window window = op.window;
@@ -298,13 +314,13 @@ Selection select_whole_conv(const KernelRequest& r) {
   // Constants are packed from f32, whatever their type.
   const Md plain = row_major(onednn::DataType::f32, grouped(shapes.weights, op.group));
   const OpenMpThreads threads(threads_of(r));
-  if (r.target.scratch && !r.target.channels_last && r.dtype(0) == DType::f32 &&
-      wins_by_winograd(window, shapes, op.group)) {
+  if (takes_winograd(r, window, shapes, form)) {
     QUERN_ASSIGN(auto choice,
-                 build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
-    if (choice) return std::optional<KernelChoice>(std::move(*choice));
+                 build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd, form));
+    if (choice || form == Form::winograd) return choice;
   }
-  return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct);
+  if (form == Form::winograd) return unsupported();
+  return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct, form);
 }
 
 // One call of the library sees no deadline: it takes some 50 ms of one thread at most, by what was
@@ -320,19 +336,37 @@ bool is_short_call(const KernelRequest& r) {
   return flops <= most_flops && columns <= most_columns;
 }
 
-}  // namespace
-
-Selection select_conv_onednn(const KernelRequest& r) {
+template <Form form>
+Selection select_form(const KernelRequest& r) {
   if (!suits_conv(r) || (r.dtype(0) == DType::bf16 && !suits_bf16(r))) return unsupported();
   return onednn::guard(r, [&]() -> Selection {
     if (r.target.team.calls_library_in_parallel()) {
-      QUERN_ASSIGN(auto parts, conv_at_one_time(r, select_whole_conv));
+      QUERN_ASSIGN(auto parts, conv_at_one_time(r, select_whole_conv<form>));
       if (parts) return std::optional<KernelChoice>(std::move(*parts));
     }
-    QUERN_ASSIGN(auto parts, conv_in_parts(r, select_whole_conv));
+    QUERN_ASSIGN(auto parts, conv_in_parts(r, select_whole_conv<form>));
     if (parts) return std::optional<KernelChoice>(std::move(*parts));
-    return select_whole_conv(r);
+    return select_whole_conv<form>(r);
   });
+}
+
+}  // namespace
+
+Selection select_conv_onednn(const KernelRequest& r) {
+  return select_form<Form::by_rule>(r);
+}
+
+Selection select_conv_onednn_direct(const KernelRequest& r) {
+  return select_form<Form::direct>(r);
+}
+
+Selection select_conv_onednn_winograd(const KernelRequest& r) {
+  return select_form<Form::winograd>(r);
+}
+
+Selection select_conv_onednn_apart(const KernelRequest& r) {
+  if (r.post_ops.empty()) return unsupported();
+  return select_form<Form::post_ops_apart>(r);
 }
 
 Selection select_conv_transpose_onednn(const KernelRequest& r) {

@@ -69,11 +69,17 @@ Cost conv_flops(const Op&, std::span<const TensorType> inputs,
 
 constexpr CpuImplementation conv_implementations[] = {
 #ifdef QUERN_ONEDNN
+    {"rows", select_conv_of_one_pixel},
     {"onednn", select_conv_onednn},
 #endif
     {"depthwise", select_conv_depthwise},
     {"rows", select_conv_rows},
     {"widened", select_widened},
+#ifdef QUERN_ONEDNN
+    {"onednn-direct", select_conv_onednn_direct, true},
+    {"onednn-winograd", select_conv_onednn_winograd, true},
+    {"onednn-apart", select_conv_onednn_apart, true},
+#endif
 };
 
 }  // namespace

@@ -82,6 +82,7 @@ Cost matmul_flops(const Op& op, std::span<const TensorType> inputs,
 
 constexpr CpuImplementation matmul_implementations[] = {
 #ifdef QUERN_ONEDNN
+    {"rows", select_matmul_of_one_row},
     {"onednn", select_matmul_onednn},
 #endif
     {"rows", select_matmul_rows},

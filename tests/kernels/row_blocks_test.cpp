@@ -58,8 +58,8 @@ TEST(RowBlocks, GiveTheProductOfOnePiece) {
             ASSERT_NEAR(y[i], z[i], 1e-4) << "element " << i << ", " << taken << " post-ops";
         }
       }
-  // Our own products take no post-ops.
-  EXPECT_GT(compared, kernel_machine().onednn != "none" ? 30U : 15U);
+  // Our own products, which one row is by, take no post-ops.
+  EXPECT_GT(compared, kernel_machine().onednn != "none" ? 24U : 15U);
 }
 
 TEST(RowBlocks, CutTheBatchBeforeTheRows) {
