@@ -58,8 +58,8 @@ Status time_runs(Session& session, const BenchArgs& args, const Console& console
 }
 
 Result<Measurement> measure(const BenchArgs& args, const Console& console) {
-  QUERN_ASSIGN(Opened o,
-               open_model(args.model, args.inputs, args.device, {.pool = args.pool.pool}));
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device,
+                                    {.pool = args.pool.pool, .console = &console}));
   note_assumptions(o, console);
   Measurement m{.model = model_name(args.model), .device = args.device.device, .phases = o.phases};
   QUERN_TRY(time_runs(*o.session, args, console, m));

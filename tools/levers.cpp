@@ -50,6 +50,10 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.artefact = value;
     return {};
   }
+  if (name == "entry" && !value.empty()) {
+    levers.entry = value;
+    return {};
+  }
   if (name == "strategy") {
     levers.strategy = value;
     return {};
@@ -72,7 +76,7 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
       cat("no lever '", printable(name), "=", printable(value),
           "'; there is onednn, scratch, order, alias, optimize=on|off, "
           "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, stripes=0..100, math=bf16|bf16x3, "
-          "artefact=sealed|portable, threads=N, pool=N, strategy=NAME")};
+          "artefact=sealed|portable, entry=NAME, threads=N, pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -89,6 +93,7 @@ std::string Levers::text() const {
     if (!(this->*row.value)) add(row.name, "off");
   if (!math.empty()) add("math", math);
   if (!artefact.empty()) add("artefact", artefact);
+  if (!entry.empty()) add("entry", entry);
   if (threads != 0) add("threads", std::to_string(threads));
   if (pool != 0) add("pool", std::to_string(pool));
   if (!strategy.empty()) add("strategy", strategy);
@@ -103,7 +108,8 @@ CompileOptions Levers::options() const {
           .order = order,
           .alias = alias,
           .math = math.empty() ? Math::f32 : math_named(math).value(),
-          .scratch = scratch};
+          .scratch = scratch,
+          .implementation = entry};
 }
 
 Result<std::shared_ptr<const Executable>> Levers::compile(

@@ -25,7 +25,8 @@ struct Levers {
   bool order = true;
   bool alias = true;
   bool optimize = true;
-  std::string math;  // CompileOptions::math; empty: f32
+  std::string math;   // CompileOptions::math; empty: f32
+  std::string entry;  // CompileOptions::implementation; empty: none
   // The executable is the one that its artefact gives: "sealed" or "portable"; empty: it is not.
   std::string artefact;
 

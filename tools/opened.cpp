@@ -11,6 +11,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
+#include "tools/tuned.h"
 
 namespace quern::tools {
 
@@ -108,6 +109,7 @@ Result<CompileOptions> compile_options(const DeviceArgs& device) {
   o.scratch = device.scratch == "on";
   QUERN_ASSIGN(o.math, math_named(device.math));
   QUERN_ASSIGN(o.denormals, denormals_named(device.denormals));
+  QUERN_ASSIGN(o.tuning, load_tuning(device));
   QUERN_ASSIGN(o.memory_limit, bytes_of("--memory-limit", device.memory_limit));
   QUERN_ASSIGN(o.arena_limit, bytes_of("--arena-limit", device.arena_limit));
   return o;
@@ -122,6 +124,8 @@ Status refuse_compiled_options(const DeviceArgs& device, const OpenOptions& opti
                                  : device.denormals != usual.denormals ? "--denormals"
                                  : device.strategy != usual.strategy   ? "--strategy"
                                  : device.scratch != usual.scratch     ? "--scratch"
+                                 : device.tune                         ? "--tune"
+                                 : !device.tuning.empty()              ? "--tuning"
                                  : !options.order                      ? "--order"
                                  : !options.alias                      ? "--alias"
                                                                        : "";
@@ -169,6 +173,9 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                                        options.default_crop));
     watch.lap();
   } else {
+    if (device.tune) QUERN_TRY(tune_model(*model, o.inputs, device, options.console, compile));
+    o.tuning = compile.tuning;
+    watch.lap();
     QUERN_ASSIGN(o.executable,
                  Executable::compile(*std::move(model), std::move(opened_device), compile));
     o.phases.compile_ms = watch.lap();

@@ -13,6 +13,7 @@
 #include <quern/onnx.h>
 #include <quern/session.h>
 #include <quern/status.h>
+#include <quern/tuning.h>
 
 #include "tools/console.h"
 #include "tools/inputs.h"
@@ -48,6 +49,7 @@ struct OpenOptions {
   double default_crop = 1;
   bool order = true;  // as in CompileOptions
   bool alias = true;
+  const Console* console = nullptr;  // that says what --tune does; null: nothing is said
 };
 
 // A model ready to run; `inputs` stay bound.
@@ -59,6 +61,7 @@ struct Opened {
   int wanted_threads = 0;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Phases phases;
+  std::shared_ptr<const Tuning> tuning;  // of --tune and --tuning; null: none
 };
 
 // Null without files. Errors: those of CustomOps::load().

@@ -138,6 +138,20 @@ OptionRow denormals_row(DeviceArgs& a) {
           .choices = {"flush", "keep"}};
 }
 
+OptionRows tuning_rows(DeviceArgs& a) {
+  return {
+      {.names = "--tune",
+       .help = "first measures the kernels that the operators have on the CPU, in this model, "
+               "and keeps the fastest in the file of --tuning; what it knows is not measured "
+               "again",
+       .target = &a.tune},
+      {.names = "--tuning",
+       .value = "FILE",
+       .help = "takes the kernels that were measured to be the fastest; with --tune, by default "
+               "cpu-tuning.txt in quern's cache folder",
+       .target = &a.tuning}};
+}
+
 OptionRows memory_limit_rows(DeviceArgs& a) {
   return {{.names = "--memory-limit",
            .value = "BYTES",

@@ -27,6 +27,7 @@ OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);
 OptionRow math_row(DeviceArgs& a);
 OptionRow denormals_row(DeviceArgs& a);
+OptionRows tuning_rows(DeviceArgs& a);
 OptionRows memory_limit_rows(DeviceArgs& a);
 OptionRow time_limit_row(double& seconds);
 OptionRows pool_rows(PoolArgs& a);

@@ -63,6 +63,7 @@ Verb run_row(RunArgs& a) {
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));
+  append(v.options, tuning_rows(a.device));
   v.options.push_back(scratch_row(a.device));
   v.options.push_back(time_limit_row(a.time_limit_s));
   append(v.options, pool_rows(a.pool));
@@ -151,6 +152,7 @@ Verb bench_row(BenchArgs& a) {
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));
+  append(v.options, tuning_rows(a.device));
   v.options.push_back(scratch_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
@@ -194,6 +196,7 @@ Verb compile_row(CompileArgs& a) {
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));
+  v.options.push_back(tuning_rows(a.device)[1]);
   v.options.push_back(scratch_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -271,6 +274,7 @@ Verb profile_row(ProfileArgs& a) {
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));
+  append(v.options, tuning_rows(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern profile model.onnx --threads 1", "the slowest kernels"},
                 {"quern profile model.onnx --html profile.html --trace trace.json",

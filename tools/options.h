@@ -29,6 +29,8 @@ struct DeviceArgs {
   std::string memory_limit;  // "256MB"; empty: none
   std::string arena_limit;
   std::vector<std::string> ops;  // shared objects with operators of the host
+  bool tune = false;             // kernels are measured, where `tuning` does not know them
+  std::string tuning;            // a file; empty: none, or the usual one with `tune`
 };
 
 // The sources of a model's inputs; see inputs.h.

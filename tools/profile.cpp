@@ -5,6 +5,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 #include "tools/profile_data.h"
+#include "tools/tuned.h"
 #include "tools/verbs.h"
 #include "tools/whole_file.h"
 
@@ -98,7 +99,7 @@ std::string total_line(const Profile& p) {
 }  // namespace
 
 Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
-  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device, {.console = &console}));
   note_assumptions(o, console);
   QUERN_ASSIGN(Profile p, take_profile(*o.session, args.runs));
   p.model = model_name(args.model);
@@ -107,10 +108,13 @@ Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
   if (!args.trace.empty()) QUERN_TRY(write_whole_file(args.trace, chrome_trace(p)));
   if (!args.html.empty()) QUERN_TRY(write_whole_file(args.html, html_page(p)));
   if (args.json) {
-    print(profile_json(p).document());
+    Json j = profile_json(p);
+    if (o.tuning) j["considered"] = considered_json(o.session->plan_info(), *o.tuning);
+    print(j.document());
     return ExitCode::ok;
   }
   show_steps(p, args.rows, console);
+  if (o.tuning) print(considered_text(o.session->plan_info(), *o.tuning, console));
   show_operators(p, console);
   print("\n" + total_line(p));
   if (!args.trace.empty()) print(cat("wrote ", args.trace, ": open it at ui.perfetto.dev\n"));

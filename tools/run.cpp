@@ -184,7 +184,8 @@ Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
                                     {.pool = args.pool.pool,
                                      .time_limit_s = args.time_limit_s,
                                      .outputs = split_list(args.outputs),
-                                     .default_crop = args.top ? 0.875 : 1.0}));
+                                     .default_crop = args.top ? 0.875 : 1.0,
+                                     .console = &console}));
   note_assumptions(o, console);
   QUERN_ASSIGN(const auto labels, read_labels(args, o.executable->metadata()));
   Stopwatch watch;

@@ -21,6 +21,10 @@ using Kind = Verdict::Kind;
 // Ways that one process can try.
 using Group = std::vector<Levers>;
 
+// Implementations that rules seldom or never take, but a measurement may.
+const std::vector<std::string> entries = {"onednn",          "rows",         "depthwise",
+                                          "onednn-winograd", "onednn-apart", "onednn-direct"};
+
 Levers drawn_in_process(Rng& rng) {
   Levers way;
   if (rng.chance(0.5)) way.threads = static_cast<int>(rng.between(1, 2));
@@ -35,6 +39,7 @@ Levers drawn_in_process(Rng& rng) {
     if (way.strategy == "exact") way.strategy.clear();
   }
   if (rng.chance(0.25)) way.pool = static_cast<int>(rng.between(2, 4));
+  if (rng.chance(0.3)) way.entry = rng.pick(entries);
   return way;
 }
 
@@ -78,6 +83,7 @@ std::vector<Group> all_groups(Processes processes) {
                 {.threads = 2, .scratch = false, .order = false, .alias = false}};
   for (const Strategy& s : strategies())
     if (s.name != "exact") each.push_back({.strategy = std::string(s.name)});
+  for (const std::string& entry : entries) each.push_back({.entry = entry});
   std::vector<Group> groups = {each};
   std::vector<std::string> levels = lower_simd_levels();
   levels.insert(levels.begin(), "");

@@ -23,9 +23,10 @@ void visit(Io& io, Header& h) {
   for (std::uint64_t& word : h.data_hash) io.number(word);
 }
 
+// Of texts: a Signature, and choices.
 template <class Io>
-void visit(Io& io, Signature& signature) {
-  io.list(signature, 16, [&](auto& row) {
+void visit(Io& io, std::vector<std::pair<std::string, std::string>>& pairs) {
+  io.list(pairs, 16, [&](auto& row) {
     io.text(row.first);
     io.text(row.second);
   });
@@ -41,6 +42,7 @@ void visit(Io& io, CompileOptions& o) {
   io.flag(o.scratch);
   io.choice(o.math, static_cast<unsigned>(Math::automatic) + 1, "math");
   io.choice(o.denormals, static_cast<unsigned>(Denormals::keep) + 1, "denormals");
+  io.text(o.implementation);
 }
 
 template <class Io>
@@ -132,6 +134,7 @@ template <class Io>
 void visit(Io& io, Tables& t) {
   visit(io, t.signature);
   visit(io, t.options);
+  visit(io, t.choices);
   io.flag(t.half_products);
   io.flag(t.is_portable);
   visit(io, t.metadata);

@@ -24,7 +24,7 @@ namespace quern::artefact {
 
 // As PNG's: a byte above 127, and line ends of both kinds, which a transfer as text would change.
 inline constexpr std::string_view magic = "\x89QUERN\r\n";
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
 // Raised when a packed layout changes its bytes without a change of its key.
 inline constexpr std::uint32_t layout_version = 1;
 inline constexpr std::size_t header_bytes = 72;
@@ -77,9 +77,13 @@ struct PlanEntry {
   std::vector<lowering::MemoryChoice> memories;
 };
 
+// A work (StepInfo::work) and the implementation that was measured to be the fastest for it.
+using Choice = std::pair<std::string, std::string>;
+
 struct Tables {
   Signature signature;
-  CompileOptions options;  // those that decide numbers and plans, and the threads
+  CompileOptions options;       // those that decide numbers and plans, and the threads
+  std::vector<Choice> choices;  // of the plans' kernels
   bool half_products = false;
   bool is_portable = false;
   ModelMetadata metadata;

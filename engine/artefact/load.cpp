@@ -218,7 +218,15 @@ CompileOptions merged(const CompileOptions& here, const CompileOptions& of_file)
   o.scratch = of_file.scratch;
   o.math = of_file.math;
   o.denormals = of_file.denormals;
+  o.implementation = of_file.implementation;
   return o;
+}
+
+std::shared_ptr<const Tuning> tuning_of(const std::vector<Choice>& choices) {
+  if (choices.empty()) return nullptr;
+  auto tuning = std::make_shared<Tuning>();
+  for (const auto& [work, entry] : choices) tuning->set({work, entry, {}});
+  return tuning;
 }
 
 Result<std::shared_ptr<const Executable>> load_bytes(std::span<const std::byte> bytes,
@@ -241,7 +249,8 @@ Result<std::shared_ptr<const Executable>> load_bytes(std::span<const std::byte> 
   QUERN_ASSIGN(auto packed,
                packed_of(*file, constants, other.empty() ? MadeFor::here : MadeFor::elsewhere));
   QUERN_ASSIGN(Graph graph, graph_of(tables.graph, constants, ops));
-  const CompileOptions compile = merged(options.compile, tables.options);
+  CompileOptions compile = merged(options.compile, tables.options);
+  compile.tuning = tuning_of(tables.choices);
   QUERN_ASSIGN(auto impl,
                begin_executable(Model(std::make_unique<Graph>(std::move(graph)), tables.metadata),
                                 std::move(device), compile));

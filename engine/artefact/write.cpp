@@ -214,8 +214,18 @@ class Maker {
     plan.channels_last = recipe.channels_last;
     plan.memories = recipe.memories;
     plan.graph = text_of(recipe.graph);
+    keep_choices(*node.program);
     tables_.plans.push_back(std::move(plan));
     tables_.shapes += cat(tables_.shapes.empty() ? "" : "; ", shapes);
+  }
+
+  // What was measured of the work of these steps.
+  void keep_choices(const Program& program) {
+    if (!e_.options.tuning) return;
+    for (const Step& s : program.steps) {
+      const Tuning::Row* row = e_.options.tuning->find(s.work);
+      if (row) choices_.emplace(row->work, row->entry);
+    }
   }
 
   // ---- tables and data
@@ -225,6 +235,7 @@ class Maker {
     tables_.signature = signature_of(*e_.device);
     tables_.options = e_.options;
     tables_.options.threads = e_.team.threads;
+    tables_.choices.assign(choices_.begin(), choices_.end());
     tables_.half_products = plan.half_products;
     tables_.is_portable = is_portable_;
     tables_.metadata = e_.model.metadata();
@@ -292,6 +303,7 @@ class Maker {
   PlanTree tree_;
   Constants constants_;
   Tables tables_;
+  std::map<std::string, std::string> choices_;  // Tables::choices
   Data data_;
   bool is_portable_ = false;
   std::size_t constant_bytes_ = 0;

@@ -82,7 +82,8 @@ QUERN_STRUCT_SIZES(
     offsetof(quern_compile_options, microseconds), offsetof(quern_compile_options, max_plan_bytes),
     offsetof(quern_compile_options, thread_pool), offsetof(quern_compile_options, math),
     offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit),
-    offsetof(quern_compile_options, host));
+    offsetof(quern_compile_options, host), offsetof(quern_compile_options, tuning));
+QUERN_STRUCT_SIZES(quern_tune_report);
 QUERN_STRUCT_SIZES(quern_save_options);
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_decoder_options);
@@ -103,6 +104,8 @@ Result<T> read_struct(const T* given) {
 
 // Converts type and shape from the C structure, with all checks; and back.
 Result<TensorType> type_of(const quern_tensor* tensor);
+// Its elements stay where they are.
+Result<TensorView> view_of(const quern_tensor* tensor);
 // The i-th of an array of structures that have the size of its first, which may be of another
 // version.
 inline const quern_tensor* tensor_at(const quern_tensor* tensors, std::size_t i) {

@@ -119,6 +119,10 @@ Result<CompileOptions> compile_options(const quern_compile_options& o) {
   compile.scratch = !o.no_scratch;
   QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
   QUERN_ASSIGN(compile.denormals, denormals_named(o.denormals ? o.denormals : "flush"));
+  if (o.tuning) {
+    QUERN_ASSIGN(Tuning tuning, Tuning::load(o.tuning));
+    compile.tuning = std::make_shared<const Tuning>(std::move(tuning));
+  }
   if (o.host) compile.host = o.host->host;
   if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
   return compile;

@@ -48,13 +48,13 @@ void quern::c_api::write_type(const TensorType& type, quern_tensor* value) {
   value->bytes = type.bytes();
 }
 
-namespace {
-
-Result<TensorView> view_of(const quern_tensor* tensor) {
+Result<TensorView> quern::c_api::view_of(const quern_tensor* tensor) {
   QUERN_ASSIGN(const TensorType type, type_of(tensor));
   QUERN_ASSIGN(const quern_tensor t, read_struct(tensor));
   return TensorView{type, static_cast<const std::byte*>(t.data)};
 }
+
+namespace {
 
 Status set_copy(quern_session& session, std::size_t index, TensorView view) {
   if (index >= session.copies.size() || !view.data) return session.session->set_input(index, view);

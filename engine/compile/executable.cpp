@@ -113,6 +113,7 @@ PlanOptions plan_options(const CompileOptions& options, const DeviceInfo& device
   plan.max_plan_bytes = options.max_plan_bytes ? options.max_plan_bytes : options.memory_limit / 4;
   plan.reference_only = device.name == "reference";
   plan.entry = options.implementation;
+  plan.tuning = options.tuning;
   plan.optimize = options.optimize && !plan.reference_only;
   plan.order = options.order;
   plan.alias = options.alias;

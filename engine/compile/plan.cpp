@@ -179,6 +179,7 @@ LowerOptions PlanTree::lower_options(Team team, const Stop* stop) const {
   return {.team = team,
           .reference_only = options_.reference_only,
           .entry = options_.entry,
+          .measured = options_.tuning ? &entries_of(*options_.tuning) : nullptr,
           .strategy = options_.strategy,
           .order = options_.order,
           .alias = options_.alias,

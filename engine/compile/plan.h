@@ -19,6 +19,7 @@
 #include "engine/compile/program.h"
 #include "engine/compile/saved_plans.h"
 #include "engine/compile/specialize.h"
+#include "engine/compile/tuning.h"
 #include "engine/compile/value.h"
 #include "engine/devices/cpu/weights.h"
 #include "engine/lowering/lower.h"
@@ -65,6 +66,7 @@ struct PlanOptions {
   std::size_t max_plan_bytes = 0;  // of tables of plans that are kept; 0: no limit
   bool reference_only = false;
   std::string entry;  // CompileOptions::implementation
+  std::shared_ptr<const Tuning> tuning = {};
   bool optimize = true;
   bool order = true;
   bool alias = true;

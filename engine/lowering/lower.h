@@ -17,6 +17,7 @@
 namespace quern {
 
 class Backend;
+class MeasuredEntries;
 struct Recipe;  // engine/lowering/recipe.h
 
 struct LowerOptions {
@@ -24,6 +25,7 @@ struct LowerOptions {
   bool use_onednn = true;
   bool reference_only = false;  // the test oracle: every node runs its reference kernel
   std::string_view entry = {};  // CpuTarget::entry
+  const MeasuredEntries* measured = nullptr;
   const Strategy* strategy = nullptr;
   bool order = true;    // steps may run in another order than the graph's
   bool alias = true;    // a result may be written directly into another buffer, which avoids copies

@@ -18,7 +18,8 @@ inline CpuTarget cpu_target(const LowerOptions& options) {
           options.flush_denormals,
           options.channels_last,
           options.formats,
-          options.entry};
+          options.entry,
+          options.measured};
 }
 
 // The layout that a kernel asks for; row-major if it does not say.

@@ -86,6 +86,7 @@ Step step_of(KernelChoice& choice) {
   Step s;
   s.implementation = std::move(choice.implementation);
   s.entry = choice.entry;
+  s.work = std::move(choice.work_text);
   s.scratch_bytes = choice.scratch_bytes;
   s.updates = choice.updates;
   if (choice.is_on_host()) {

@@ -554,6 +554,7 @@ StepInfo describe(const Step& s) {
   for (const CpuImplementation& entry : s.entries) info.entries.emplace_back(entry.name);
   info.entries.emplace_back("reference");
   info.entry = s.entry;
+  info.work = s.work;
   return info;
 }
 

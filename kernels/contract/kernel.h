@@ -30,6 +30,7 @@
 #include "graph/reference.h"
 #include "kernels/contract/gpu.h"
 #include "kernels/contract/layout.h"
+#include "kernels/contract/measured.h"
 #include "kernels/contract/worker_pool.h"
 
 namespace quern {
@@ -240,6 +241,7 @@ struct CpuTarget {
   // The entry that operators take whose list has it, "reference" at the end of each, where it
   // answers; else, and where this is empty, the first that answers.
   std::string_view entry = {};
+  const MeasuredEntries* measured = nullptr;  // for operators that `entry` says nothing of
 };
 
 struct KernelRequest {
@@ -316,6 +318,7 @@ using KernelWork =
 struct KernelChoice {
   std::string implementation;   // as "onednn brgconv:avx512_core"; for profile and inspect
   std::string_view entry = {};  // of the operator's list; empty: of a device
+  std::string work_text = {};   // of the request, where CpuTarget::measured is set
   KernelWork work;
   std::vector<Layout> input_layouts;  // by KernelRequest::read
   std::vector<Layout> output_layouts;
@@ -350,6 +353,7 @@ inline Selection unsupported() {
 struct CpuImplementation {
   std::string_view name;
   Selection (*select)(const KernelRequest&);
+  bool by_name_only = false;  // taken where it is named or was measured, never as the best that is
 };
 // Returns dispatches, or nothing: the node then runs on the CPU.
 using GpuSelect = Selection (*)(const KernelRequest&);
@@ -373,7 +377,8 @@ struct OpKernels {
 const OpKernels& kernels_of(const OpDef& def);
 // The reference of `request.op` as a kernel; runs the post-ops too.
 Selection select_reference(const KernelRequest& request);
-// The first implementation of the list that answers, or CpuTarget::entry before it.
+// The first implementation of the list that answers; before it CpuTarget::entry, or the one that
+// was measured.
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
 // `request.gpu` must be set.
 Selection select_gpu_kernel(const KernelRequest& request);

@@ -86,19 +86,27 @@ Selection select_entry(const CpuImplementation& implementation, const KernelRequ
 // Nothing where the list has no entry of this name, or it does not answer.
 Selection select_named(std::string_view name, const KernelRequest& request) {
   if (name == "reference") return select_reference(request);
-  for (const CpuImplementation& implementation : kernels_of(request.def()).cpu)
-    if (implementation.name == name) return select_entry(implementation, request);
+  for (const CpuImplementation& implementation : kernels_of(request.def()).cpu) {
+    if (implementation.name != name) continue;
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, select_entry(implementation, request));
+    if (choice) return std::optional<KernelChoice>(std::move(*choice));
+  }
   return unsupported();
 }
 
 }  // namespace
 
-Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
-  if (!request.target.entry.empty()) {
-    QUERN_ASSIGN(std::optional<KernelChoice> choice, select_named(request.target.entry, request));
+namespace {
+
+// `measured`: the entry that was measured to be the fastest; empty: none was.
+Result<KernelChoice> select_from_list(const KernelRequest& request, std::string_view measured) {
+  for (const std::string_view entry : {request.target.entry, measured}) {
+    if (entry.empty()) continue;
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, select_named(entry, request));
     if (choice) return std::move(*choice);
   }
   for (const CpuImplementation& implementation : kernels_of(request.def()).cpu) {
+    if (implementation.by_name_only) continue;
     QUERN_ASSIGN(std::optional<KernelChoice> choice, select_entry(implementation, request));
     if (choice) return std::move(*choice);
   }
@@ -106,6 +114,17 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
   if (choice) return std::move(*choice);
   return Status(Code::unsupported,
                 cat(request.description(), ": no kernel for this device", built_for()));
+}
+
+}  // namespace
+
+Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
+  const MeasuredEntries* measured = request.target.measured;
+  if (!measured) return select_from_list(request, {});
+  std::string work = work_text(request);
+  QUERN_ASSIGN(KernelChoice choice, select_from_list(request, measured->entry_for(work)));
+  choice.work_text = std::move(work);
+  return choice;
 }
 
 Selection select_gpu_kernel(const KernelRequest& request) {

@@ -91,7 +91,7 @@ void fill_numbers(Tensor& t, int round, Inputs inputs) {
   }
 }
 
-Status bind(Session& session, std::span<const OracleInput> inputs) {
+Status bind_all(Session& session, std::span<const OracleInput> inputs) {
   using Kind = tools::BoundedValue::Kind;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const OracleInput& in = inputs[i];
@@ -151,7 +151,7 @@ Answer run_round(Session& session, int round, Inputs inputs) {
   Answer answer;
   const auto all = [&]() -> Status {
     QUERN_ASSIGN(given, make_inputs(session.executable().inputs(), round, inputs));
-    QUERN_TRY(bind(session, given));
+    QUERN_TRY(bind_all(session, given));
     QUERN_TRY(session.prepare());
     QUERN_TRY(check_work(session));
     QUERN_TRY(session.run_until(std::chrono::steady_clock::now() + time_limit));

@@ -3,7 +3,9 @@
 #include <quern/artefact.h>
 #include <quern/c/quern.h>
 #include <quern/onnx.h>
+#include <quern/session.h>
 #include <quern/tensor.h>
+#include <quern/tuning.h>
 
 #include "engine/c_api/handles.h"
 #include "engine/c_api/options.h"
@@ -118,5 +120,34 @@ quern_status quern_decoder_open(const quern_model* model, const quern_compile_op
     QUERN_ASSIGN(auto made, Decoder::open(model->model.clone(), all, std::move(device)));
     *decoder = new quern_decoder{std::move(made)};
     return {};
+  });
+}
+
+quern_status quern_model_tune(const quern_model* model, const quern_compile_options* options,
+                              const quern_tensor* inputs, size_t count, uint64_t microseconds,
+                              const char* file, quern_tune_report* report) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(model);
+    QUERN_NOT_NULL(file);
+    if (count > 0) QUERN_NOT_NULL(inputs);
+    QUERN_ASSIGN(quern_compile_options o, read_struct(options));
+    o.tuning = nullptr;
+    QUERN_ASSIGN(const CompileOptions compile, compile_options(o));
+    std::vector<TensorView> views;
+    for (std::size_t i = 0; i < count; ++i) {
+      QUERN_ASSIGN(views.emplace_back(), view_of(tensor_at(inputs, i)));
+    }
+    const auto bind = [&](Session& session) -> Status {
+      for (std::size_t i = 0; i < views.size(); ++i) QUERN_TRY(session.set_input(i, views[i]));
+      return {};
+    };
+    QUERN_ASSIGN(Tuning tuning, Tuning::load(file));
+    TuneOptions how;
+    if (microseconds) how.deadline = deadline_in(microseconds);
+    QUERN_ASSIGN(const TuneReport done, tune(model->model, compile, bind, tuning, how));
+    QUERN_TRY(tuning.save(file));
+    if (!report) return {};
+    return write_struct(report, quern_tune_report{0, done.measured, done.changed, done.before_us,
+                                                  done.after_us, done.is_complete ? 1 : 0});
   });
 }

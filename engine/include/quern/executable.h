@@ -16,6 +16,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 #include <quern/thread_pool.h>
+#include <quern/tuning.h>
 
 namespace quern {
 
@@ -94,6 +95,9 @@ struct CompileOptions {
   // can compute them, and all others the first of their list that can. For measuring one beside
   // another; empty: none.
   std::string implementation;
+  // What was measured to be fast on this machine (quern/tuning.h): operators on the CPU whose work
+  // is in it take the implementation that it names; null: none.
+  std::shared_ptr<const Tuning> tuning;
   // Compiling ends with timed_out soon after this has passed: docs/limits.md says what is not cut.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Memory and sentences of the executable and its sessions; null: the system's, and none.
@@ -114,6 +118,9 @@ struct StepInfo {
   // for copies and on a device.
   std::vector<std::string> entries;
   std::string entry;
+  // The work by which CompileOptions::tuning knows the kernel; empty: there is no tuning, or no
+  // choice.
+  std::string work;
 };
 
 // A range of a plan's arena: an intermediate result, an output or the scratch memory of a kernel.

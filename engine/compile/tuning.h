@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <quern/tuning.h>
+
+#include "kernels/contract/measured.h"
+
+namespace quern {
+
+// The entries of a tuning as the choice of kernels asks for them; as long as the tuning.
+const MeasuredEntries& entries_of(const Tuning& tuning);
+// All rows, in the order of their works.
+std::vector<const Tuning::Row*> rows_of(const Tuning& tuning);
+
+}  // namespace quern
