@@ -68,7 +68,7 @@ struct Step {
   std::string implementation;
   std::string_view entry = {};                      // KernelChoice::entry
   std::span<const CpuImplementation> entries = {};  // the list that it is of
-  std::string work;  // KernelChoice::work_text
+  std::string work;                                 // KernelChoice::work_text
   std::string shapes;
   std::string layouts;  // empty: row-major
   Cost cost;

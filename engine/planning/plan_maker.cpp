@@ -13,10 +13,12 @@
 #include "engine/planning/planning.h"
 #include "engine/planning/striped.h"
 #include "engine/vocabulary/host_memory.h"
+#include "graph/passes/few_bits.h"
 #include "graph/passes/narrow.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/quantized.h"
 #include "kernels/contract/bf16.h"
+#include "kernels/contract/integer_products.h"
 
 namespace quern {
 namespace {
@@ -123,7 +125,10 @@ class SearchingPlanMaker final : public PlanMaker {
   static Status rewrite(Graph& graph, const PlanOptions& options, const Stop* stop) {
     graph.erase_dead();
     if (options.optimize) QUERN_TRY(run_passes(graph, {.stop = stop}));
-    if (options.convolve_integers) QUERN_TRY(scale_integer_convolutions(graph));
+    if (options.convolve_integers) {
+      QUERN_TRY(scale_integer_convolutions(graph));
+      QUERN_TRY(keep_quantized_weights(graph, rows_faster_by_few_bits()));
+    }
     if (options.math == Math::bf16) return narrow_products(graph, faster_in_bf16);
     if (options.math != Math::f32) return narrow_products(graph, faster_in_bf16x3);
     return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/passes/few_bits.h"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/binary.h"
@@ -10,6 +12,8 @@
 #include "graph/ops/quantize.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/slice.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
 #include "graph/passes/match.h"
 
 namespace quern {
@@ -98,6 +102,135 @@ Status widen_block_quantized(Graph& graph) {
       QUERN_TRY(widen_block_quantized(graph.body(id, i)));
     if (graph.node(id).as<BlockQuantizedMatMul>()) QUERN_TRY(widen(graph, id));
   }
+  return {};
+}
+
+// ---- products of few rows
+
+namespace {
+
+constexpr std::int64_t least_weights = 65'536;
+
+// A product whose weights are dequantised.
+struct QuantizedWeights {
+  ValueId w, scale;
+  std::int64_t depth, columns;
+  std::int64_t blocks;  // of a column
+  bool is_transposed;   // w is [columns, depth]
+};
+
+bool is_signed_type(DType t) {
+  return t == DType::i8 || t == DType::i4;
+}
+
+// The zero points are the middle of the type.
+bool is_symmetric(const Graph& g, const Node& dequantize) {
+  const DType type = g.type(dequantize.inputs[0]).dtype;
+  if (!passes::has_input(dequantize, 2)) return is_signed_type(type);
+  const double middle = type == DType::u8 ? 128 : 0;
+  return (is_signed_type(type) || type == DType::u8) &&
+         passes::is_splat(g, dequantize.inputs[2], middle);
+}
+
+// The blocks of a column that scales of this shape make; nullopt if they are of something else.
+std::optional<std::int64_t> blocks_of(const Graph& g, const Node& dequantize,
+                                      const QuantizedWeights& q) {
+  const auto& op = *dequantize.as<Dequantize>();
+  const auto shape = g.type(q.scale).shape();
+  if (!shape) return std::nullopt;
+  if (shape->elements() == 1) return 1;
+  const std::size_t axis = positive_axis(op.axis, 2);
+  const bool is_along_depth = (axis == 1) == q.is_transposed;
+  if (op.block_size == 0) return is_along_depth ? std::nullopt : std::optional<std::int64_t>(1);
+  if (!is_along_depth || q.depth % op.block_size != 0) return std::nullopt;
+  return q.depth / op.block_size;
+}
+
+std::optional<QuantizedWeights> quantized_weights(const Graph& g, const Node& n,
+                                                  std::int64_t most_rows) {
+  const auto* product = n.as<MatMul>();
+  if (!product || product->transpose_a || product->alpha != 1 || product->f32_result)
+    return std::nullopt;
+  const Node* d = passes::bare<Dequantize>(g, n.inputs[1]);
+  if (!d || passes::bare<Dequantize>(g, n.inputs[0])) return std::nullopt;
+  const auto x = g.type(n.inputs[0]).shape();
+  const auto w = g.type(d->inputs[0]).shape();
+  if (!x || !w || x->empty() || w->rank() != 2 || w->elements() < least_weights ||
+      g.type(n.inputs[0]).dtype != DType::f32 || !is_symmetric(g, *d))
+    return std::nullopt;
+  const bool is_transposed = product->transpose_b;
+  QuantizedWeights q{
+      d->inputs[0], d->inputs[1], (*w)[is_transposed ? 1 : 0], (*w)[is_transposed ? 0 : 1], 0,
+      is_transposed};
+  if (x->elements() > most_rows * q.depth || q.depth > most_in_block) return std::nullopt;
+  for (const ValueId v : {q.w, q.scale})
+    if (!passes::is_constant_expression(g, v)) return std::nullopt;
+  const auto blocks = blocks_of(g, *d, q);
+  if (!blocks) return std::nullopt;
+  q.blocks = *blocks;
+  return q;
+}
+
+// The operands of the product, as expressions of constants.
+class KeptWeights {
+ public:
+  KeptWeights(Graph& g, const QuantizedWeights& q) : g_(g), q_(q) {}
+
+  Result<std::vector<ValueId>> operands(ValueId x) {
+    QUERN_ASSIGN(ValueId w, by_columns(q_.w));
+    QUERN_ASSIGN(w, unsigned_bytes(w));
+    QUERN_ASSIGN(
+        w, g_.add(Reshape{}, {w, add_ints(g_, {q_.columns, q_.blocks, q_.depth / q_.blocks})}));
+    QUERN_ASSIGN(const ValueId scales, for_each_block(q_.scale));
+    return std::vector<ValueId>{x, w, scales};
+  }
+
+ private:
+  Result<ValueId> by_columns(ValueId v) {
+    if (q_.is_transposed) return v;
+    return g_.add(Transpose{.perm = {1, 0}}, {v});
+  }
+  // Numbers with a sign, plus 128.
+  Result<ValueId> unsigned_bytes(ValueId v) {
+    if (g_.type(v).dtype == DType::u8) return v;
+    if (g_.type(v).dtype == DType::i4) {
+      QUERN_ASSIGN(v, g_.add(Cast{.to = DType::i8}, {v}));
+    }
+    QUERN_ASSIGN(const ValueId bytes, g_.add(BitCast{.to = DType::u8}, {v}));
+    const ValueId top =
+        g_.add_constant(passes::number_tensor(DType::u8, {}, std::vector<double>{128}));
+    return g_.add(Binary{.kind = BinaryKind::bitwise_xor}, {bytes, top});
+  }
+  // [columns, blocks] of one for all, one for each column, or blocks as they lie in w.
+  Result<ValueId> for_each_block(ValueId v) {
+    const Shape shape = *g_.type(v).shape();
+    if (shape.elements() == 1) {
+      QUERN_ASSIGN(const ValueId one, g_.add(Reshape{}, {v, add_ints(g_, {1, 1})}));
+      return g_.add(Expand{}, {one, add_ints(g_, {q_.columns, q_.blocks})});
+    }
+    if (shape.rank() == 2) return by_columns(v);
+    return g_.add(Reshape{}, {v, add_ints(g_, {q_.columns, 1})});
+  }
+
+  Graph& g_;
+  const QuantizedWeights& q_;
+};
+
+}  // namespace
+
+Status keep_quantized_weights(Graph& graph, std::int64_t most_rows) {
+  const std::vector<NodeId> order(graph.order().begin(), graph.order().end());
+  for (const NodeId id : order) {
+    const auto q = quantized_weights(graph, graph.node(id), most_rows);
+    if (!q) continue;
+    PostOps post_ops = graph.node(id).post_ops;
+    std::vector<ValueId> of_post_ops = graph.node(id).operands;
+    QUERN_ASSIGN(std::vector<ValueId> inputs,
+                 KeptWeights(graph, *q).operands(graph.node(id).inputs[0]));
+    QUERN_TRY(graph.replace(id, BlockQuantizedMatMul{.bits = 8, .block_size = q->depth / q->blocks},
+                            std::move(inputs), std::move(post_ops), std::move(of_post_ops)));
+  }
+  graph.erase_dead();
   return {};
 }
 

@@ -9,11 +9,13 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/block_quantized.h"
 #include "kernels/contract/cuts.h"
+#include "kernels/contract/integer_products.h"
 #include "kernels/contract/parts.h"
 #include "kernels/contract/rows.h"
 #include "kernels/cpu/few_bits_weights.h"
@@ -404,6 +406,10 @@ Selection select_block_quantized_matmul(const KernelRequest& r) {
   choice.scratch_bytes = kernel->scratch_bytes();
   choice.work = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));
+}
+
+std::int64_t rows_faster_by_few_bits() {
+  return std::string_view(simd_few_bits().level) == "baseline" ? 0 : few_bits_rows;
 }
 
 }  // namespace quern
