@@ -12,8 +12,8 @@ namespace quern {
 bool faster_in_int8(const Shape& weights, std::int64_t groups);
 
 // The most rows that take less time by weights that are unpacked in registers than by f32's: eight
-// where vectors unpack them (AVX2 and above: 0.25 to 0.9 of the time, from 256x256 weights on), none
-// elsewhere. (kernels/cpu/few_bits_rows.cpp)
+// where vectors unpack them (AVX2 and above: 0.25 to 0.9 of the time, from 256x256 weights on),
+// none elsewhere. (kernels/cpu/few_bits_rows.cpp)
 std::int64_t rows_faster_by_few_bits();
 
 }  // namespace quern

@@ -3,7 +3,6 @@
 // and both are the product of the dequantised weights.
 #include <string>
 
-#include "graph/ops/block_quantized.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/quantize.h"
 #include "kernels/contract/integer_products.h"
