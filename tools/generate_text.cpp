@@ -126,10 +126,9 @@ class Conversation {
     std::size_t same = 0;
     while (same < held_.size() && same + 1 < tokens.size() && held_[same] == tokens[same]) ++same;
     QUERN_TRY(decoder_->rewind(static_cast<std::int64_t>(same)));
-    const std::span<const TokenId> rest = std::span(tokens).subspan(same);
     QUERN_ASSIGN(Generator generator, Generator::create(*decoder_, folder_.tokenizer, options()));
     const Interrupt interrupt(*decoder_);
-    QUERN_TRY(run(generator, rest, answer));
+    QUERN_TRY(run(generator, tokens, same, answer));
     answer.tokens = generator.tokens();
     answer.end = Interrupt::raised() ? "interrupted" : name_of(generator.end());
     answer.figures.tokens = answer.tokens.size();
@@ -153,9 +152,10 @@ class Conversation {
     return {};
   }
 
-  Status run(Generator& generator, std::span<const TokenId> prompt, Answer& answer) {
+  Status run(Generator& generator, std::span<const TokenId> prompt, std::size_t held,
+             Answer& answer) {
     Stopwatch watch;
-    Status status = generator.begin(prompt);
+    Status status = generator.begin(prompt, held);
     while (status.ok() && generator.end() == Generator::End::none && !Interrupt::raised()) {
       auto part = generator.step();
       if (!part) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <quern/decoder.h>
+#include <quern/processor_time.h>
 
 #include "frontends/language/next_logits.h"
 
@@ -21,7 +22,9 @@ class DecoderLogits final : public NextLogits {
  public:
   explicit DecoderLogits(std::unique_ptr<Decoder> decoder) : decoder_(std::move(decoder)) {}
 
-  Status append(std::span<const std::int64_t> tokens) override { return decoder_->append(tokens); }
+  Status append(std::span<const std::int64_t> tokens) override {
+    return decoder_->append(tokens, deadline_);
+  }
   std::span<const float> logits() const override { return decoder_->logits(); }
   Status rewind(std::int64_t length) override { return decoder_->rewind(length); }
   std::int64_t length() const override { return decoder_->length(); }
@@ -30,11 +33,20 @@ class DecoderLogits final : public NextLogits {
     return decoder_->session().plan_info().weight_bytes +
            decoder_->row_bytes() * static_cast<std::size_t>(decoder_->length());
   }
+  DecoderMemory memory() const override { return decoder_->memory(); }
+  Status prepare(std::int64_t tokens) override { return decoder_->prepare(tokens); }
+  std::chrono::nanoseconds processor_time() const override {
+    return quern::processor_time(decoder_->session());
+  }
+  void set_deadline(std::chrono::steady_clock::time_point deadline) override {
+    deadline_ = deadline;
+  }
   void cancel() override { decoder_->cancel(); }
   void clear_cancel() override { decoder_->clear_cancel(); }
 
  private:
   std::unique_ptr<Decoder> decoder_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace

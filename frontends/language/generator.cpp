@@ -37,14 +37,23 @@ Result<Generator> Generator::create(NextLogits& decoder, std::shared_ptr<const T
   return Generator(decoder, std::move(tokenizer), std::move(options));
 }
 
-Status Generator::begin(std::span<const TokenId> prompt) {
-  const auto room = static_cast<std::size_t>(decoder_->capacity() - decoder_->length());
-  if (prompt.empty()) return {Code::invalid_argument, "the prompt has no token"};
-  if (prompt.size() > room)
+Status Generator::begin(std::span<const TokenId> prompt, std::size_t held) {
+  const auto capacity = static_cast<std::size_t>(decoder_->capacity());
+  if (prompt.size() <= held) return {Code::invalid_argument, "the prompt has no token"};
+  if (prompt.size() > capacity)
     return {Code::invalid_argument,
-            cat("the prompt has ", prompt.size(), " tokens, there is room for ", room)};
+            cat("the prompt has ", prompt.size(), " tokens, there is room for ", capacity)};
   for (const TokenId token : prompt) sampler_.accept(token);
-  return decoder_->append(std::vector<std::int64_t>(prompt.begin(), prompt.end()));
+  const std::vector<std::int64_t> rest(prompt.begin() + static_cast<std::ptrdiff_t>(held),
+                                       prompt.end());
+  const std::size_t most = options_.prompt_batch > 0 ? options_.prompt_batch : rest.size();
+  for (std::size_t at = 0; at < rest.size(); at += most)
+    QUERN_TRY(decoder_->append(std::span(rest).subspan(at, std::min(most, rest.size() - at))));
+  return {};
+}
+
+Result<std::string> Generator::text_of(TokenId token) {
+  return options_.unit == TextUnit::bytes ? stream_.add_bytes(token) : stream_.add(token);
 }
 
 Result<std::string> Generator::step() {
@@ -62,7 +71,7 @@ Result<std::string> Generator::step() {
     is_pending_ = true;
     if (std::ranges::find(options_.end_ids, token) != options_.end_ids.end())
       return finish(End::end_token);
-    QUERN_ASSIGN(const std::string part, stream_.add(token));
+    QUERN_ASSIGN(const std::string part, text_of(token));
     std::string text = stops_.add(part);
     if (stops_.is_found()) {
       end_ = End::stop_text;

@@ -18,12 +18,20 @@
 
 namespace quern::language {
 
+// What step() gives.
+enum class TextUnit : std::uint8_t {
+  characters,  // whole ones, which may come with a later token
+  bytes,       // those of each token, which may be half a character
+};
+
 struct GenerateOptions {
   SamplingOptions sampling;
   std::int64_t max_new_tokens = 256;
   std::vector<TokenId> end_ids;         // tokens that end the answer; not part of the text
   std::vector<std::string> stop_texts;  // texts that do
   Specials specials = Specials::left_out;
+  TextUnit unit = TextUnit::characters;
+  std::size_t prompt_batch = 0;  // tokens of the prompt that are computed at a time; 0: all
 };
 
 // One answer, step by step. One thread at a time. Borrows the decoder.
@@ -41,9 +49,10 @@ class Generator {
   static Result<Generator> create(NextLogits& decoder, std::shared_ptr<const Tokenizer> tokenizer,
                                   GenerateOptions options);
 
-  // Computes the prompt, behind what the decoder holds already. Errors: invalid_argument, no tokens
+  // Computes the prompt, of which the decoder holds the first `held` tokens, and nothing else.
+  // After an error it may hold more of them. Errors: invalid_argument, no token that is not held,
   // or more than there is room for; those of NextLogits::append().
-  Status begin(std::span<const TokenId> prompt);
+  Status begin(std::span<const TokenId> prompt, std::size_t held = 0);
   // The next token. Gives the text that became certain, which may be empty. Errors: those of
   // append() and of choosing; after the end, invalid_argument.
   Result<std::string> step();
@@ -54,6 +63,7 @@ class Generator {
  private:
   Generator(NextLogits& decoder, std::shared_ptr<const Tokenizer> tokenizer,
             GenerateOptions options);
+  Result<std::string> text_of(TokenId token);
   Result<std::string> finish(End end);
 
   NextLogits* decoder_;

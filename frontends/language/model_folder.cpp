@@ -176,6 +176,7 @@ Status read_template(ModelFolder& folder, const std::string& path, Json config) 
 Status read_tokenizer(ModelFolder& folder, const std::string& path) {
   QUERN_ASSIGN(const std::string text, contents(path_of(path, "tokenizer.json")));
   QUERN_ASSIGN(folder.tokenizer, Tokenizer::parse(text));
+  folder.tokenizer_bytes = text.size();
   QUERN_ASSIGN(const auto config, settings(path, "tokenizer_config.json"));
   const Json json = config ? config->root() : Json();
   QUERN_TRY(read_template(folder, path, json));

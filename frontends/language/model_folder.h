@@ -3,6 +3,7 @@
 // is, what its inputs are called, its tokenizer, its chat template and how it wants to be sampled.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@ struct ModelFolder {
   SamplingOptions sampling;
   std::optional<std::int64_t> max_new_tokens;
   std::shared_ptr<const Tokenizer> tokenizer;
+  std::size_t tokenizer_bytes = 0;  // of its file
   std::optional<ChatTemplate> chat_template;
   TemplateValue::Map template_variables;  // bos_token, eos_token, ...
 

@@ -2,12 +2,14 @@
 // A sequence of tokens, and what a model computes of the next one: what generating needs of it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
+#include <quern/decoder.h>
 #include <quern/executable.h>
 #include <quern/session.h>
 #include <quern/status.h>
@@ -21,7 +23,7 @@ class NextLogits {
   NextLogits& operator=(const NextLogits&) = delete;
 
   // Computes the logits behind these tokens, which follow those so far. Errors: invalid_argument
-  // (no token, or more than there is room for), busy (cancelled), those of a run.
+  // (no token, or more than there is room for), busy (cancelled), timed_out, those of a run.
   virtual Status append(std::span<const std::int64_t> tokens) = 0;
   // One for each token of the vocabulary, of the last append(); valid until the next one.
   virtual std::span<const float> logits() const = 0;
@@ -31,6 +33,13 @@ class NextLogits {
   virtual std::int64_t capacity() const = 0;  // at most
   // The bytes that the next token reads at least: weights, and keys and values so far.
   virtual std::size_t bytes_read() const = 0;
+  // What is held now, and what the plan for as many tokens at once takes: made ahead, and counted.
+  virtual DecoderMemory memory() const = 0;
+  virtual Status prepare(std::int64_t tokens) = 0;
+  // As quern::processor_time() of its session.
+  virtual std::chrono::nanoseconds processor_time() const = 0;
+  // When each append() from now on ends with timed_out, if it is not done; max(): never.
+  virtual void set_deadline(std::chrono::steady_clock::time_point deadline) = 0;
   // May be called from any thread, and in a signal handler. append() ends with `busy`, and so does
   // each later one until clear_cancel().
   virtual void cancel() = 0;

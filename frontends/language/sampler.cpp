@@ -23,6 +23,10 @@ Status check(const SamplingOptions& options) {
   if (!within(options.min_p, 0, 1)) return error("min_p", options.min_p, "0 to 1");
   if (!within(options.repetition_penalty, 1e-3, 1e3))
     return error("repetition_penalty", options.repetition_penalty, "0.001 to 1000");
+  if (!within(options.presence_penalty, -1e3, 1e3))
+    return error("presence_penalty", options.presence_penalty, "-1000 to 1000");
+  if (!within(options.frequency_penalty, -1e3, 1e3))
+    return error("frequency_penalty", options.frequency_penalty, "-1000 to 1000");
   return {};
 }
 
@@ -30,9 +34,15 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(op
 
 void Sampler::penalise(std::vector<Candidate>& candidates) const {
   const double penalty = options_.repetition_penalty;
-  if (penalty == 1) return;
-  for (Candidate& c : candidates)
-    if (seen_.count(c.token) != 0) c.logit = c.logit < 0 ? c.logit * penalty : c.logit / penalty;
+  const double presence = options_.presence_penalty;
+  const double frequency = options_.frequency_penalty;
+  if (penalty == 1 && presence == 0 && frequency == 0) return;
+  for (Candidate& c : candidates) {
+    const auto seen = seen_.find(c.token);
+    if (seen == seen_.end()) continue;
+    c.logit = c.logit < 0 ? c.logit * penalty : c.logit / penalty;
+    c.logit -= presence + frequency * static_cast<double>(seen->second);
+  }
 }
 
 std::vector<double> Sampler::nucleus(std::vector<Candidate>& candidates) const {

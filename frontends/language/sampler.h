@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include <quern/status.h>
@@ -17,7 +17,7 @@
 
 namespace quern::language {
 
-// Applied in this order, each to what the one before left: the penalty, the temperature, top_k,
+// Applied in this order, each to what the one before left: the penalties, the temperature, top_k,
 // top_p, min_p, and a draw from what is left by its probabilities.
 struct SamplingOptions {
   double temperature = 1;  // 0: the greatest logit, without a draw
@@ -26,6 +26,8 @@ struct SamplingOptions {
   double min_p = 0;        // those that are at least this share as probable as the best
   double repetition_penalty =
       1;  // logits of tokens so far are divided by it, negative ones multiplied
+  double presence_penalty = 0;   // taken from logits of tokens so far
+  double frequency_penalty = 0;  // the same, once for each time that the token was there
   std::uint64_t seed = 0;
 };
 
@@ -38,8 +40,8 @@ class Sampler {
  public:
   explicit Sampler(const SamplingOptions& options);
 
-  // A token of the prompt or one that was chosen, for the penalty.
-  void accept(TokenId token) { seen_.insert(token); }
+  // A token of the prompt or one that was chosen, for the penalties.
+  void accept(TokenId token) { ++seen_[token]; }
   // A logit that is no number is never chosen. Errors: invalid_argument, there is no logit that is
   // a number.
   Result<TokenId> choose(std::span<const float> logits);
@@ -60,7 +62,7 @@ class Sampler {
 
   SamplingOptions options_;
   std::mt19937_64 random_;
-  std::unordered_set<TokenId> seen_;
+  std::unordered_map<TokenId, std::int64_t> seen_;  // how often
 };
 
 // Finds texts that end the generation in a stream, also across its parts.

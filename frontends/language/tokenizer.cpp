@@ -22,8 +22,10 @@ Status broken_tokenizer(std::string_view what) {
   return {Code::invalid_argument, cat("tokenizer.json: ", what)};
 }
 
+constexpr std::string_view replacement_bytes = "\xEF\xBF\xBD";  // U+FFFD
+
 bool ends_unfinished(std::string_view bytes) {
-  return unfinished_bytes(bytes) > 0 || bytes.ends_with("\xEF\xBF\xBD");
+  return unfinished_bytes(bytes) > 0 || bytes.ends_with(replacement_bytes);
 }
 
 }  // namespace
@@ -190,17 +192,33 @@ Result<std::string> StreamDecoder::add(TokenId id) {
   });
 }
 
+Result<std::string> StreamDecoder::add_bytes(TokenId id) {
+  return guarded([&]() -> Result<std::string> {
+    if (specials_ == Specials::left_out && tokenizer_->is_special(id)) return std::string();
+    ids_.push_back(id);
+    QUERN_ASSIGN(const std::string all, tokenizer_->decoded_bytes(ids_, specials_));
+    if (all.ends_with(replacement_bytes) && ids_.size() - given_ < max_held_tokens)
+      return std::string();
+    return give();
+  });
+}
+
 Result<std::string> StreamDecoder::finish() {
   return guarded([&]() -> Result<std::string> {
-    const std::span<const TokenId> known(ids_.data(), given_);
-    QUERN_ASSIGN(const std::string before, tokenizer_->decoded_bytes(known, specials_));
-    QUERN_ASSIGN(const std::string all, tokenizer_->decoded_bytes(ids_, specials_));
-    const bool is_more = all.size() > before.size();
-    if (!is_more && ids_.size() - given_ < max_held_tokens) return std::string();
-    ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(given_));
-    given_ = ids_.size();
-    return is_more ? repaired_utf8(std::string_view(all).substr(before.size())) : std::string();
+    QUERN_ASSIGN(const std::string text, give());
+    return repaired_utf8(text);
   });
+}
+
+Result<std::string> StreamDecoder::give() {
+  const std::span<const TokenId> known(ids_.data(), given_);
+  QUERN_ASSIGN(const std::string before, tokenizer_->decoded_bytes(known, specials_));
+  QUERN_ASSIGN(const std::string all, tokenizer_->decoded_bytes(ids_, specials_));
+  const bool is_more = all.size() > before.size();
+  if (!is_more && ids_.size() - given_ < max_held_tokens) return std::string();
+  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(given_));
+  given_ = ids_.size();
+  return is_more ? all.substr(before.size()) : std::string();
 }
 
 }  // namespace quern::language

@@ -79,10 +79,16 @@ class StreamDecoder {
   // The text that is certain with this token: whole characters, "" while one is not finished.
   // Errors: those of Tokenizer::decode().
   Result<std::string> add(TokenId id);
+  // The same without holding characters back: the bytes of this token, which may begin or end
+  // within a character. Only what the decoder of the file shows as U+FFFD until it is whole comes
+  // later. Errors: the same.
+  Result<std::string> add_bytes(TokenId id);
   // The text that was held back.
   Result<std::string> finish();
 
  private:
+  // What is more than with the tokens that were given; these are all tokens then.
+  Result<std::string> give();
   std::shared_ptr<const Tokenizer> tokenizer_;
   Specials specials_;
   std::vector<TokenId> ids_;  // those that gave the last text, and what came since

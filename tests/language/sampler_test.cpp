@@ -36,6 +36,7 @@ std::vector<double> plain(const Logits& logits, const SamplingOptions& o,
   for (const TokenId t : seen) {
     double& x = l[static_cast<std::size_t>(t)];
     x = x > 0 ? x / o.repetition_penalty : x * o.repetition_penalty;
+    x -= o.presence_penalty + o.frequency_penalty * (t == 4 ? 2 : 1);  // 4 is there twice
   }
   std::vector<std::size_t> order(l.size());
   std::iota(order.begin(), order.end(), 0);
@@ -65,6 +66,8 @@ TEST(Sampler, DrawsWithTheProbabilitiesThatAreLeft) {
       {.temperature = 1, .min_p = 0.1},
       {.temperature = 0.9, .top_k = 20, .top_p = 0.9, .min_p = 0.02, .repetition_penalty = 1.4},
       {.temperature = 1, .top_p = 0},
+      {.temperature = 1, .presence_penalty = 1.5},
+      {.temperature = 1, .top_k = 30, .repetition_penalty = 1.1, .frequency_penalty = 0.8},
   };
   const std::set<TokenId> seen = {1, 4, 9};
   for (SamplingOptions options : rows) {
@@ -72,6 +75,7 @@ TEST(Sampler, DrawsWithTheProbabilitiesThatAreLeft) {
     options.seed = 11;
     Sampler sampler(options);
     for (const TokenId t : seen) sampler.accept(t);
+    sampler.accept(4);
     std::map<TokenId, int> counts;
     const int draws = 20'000;
     for (int i = 0; i < draws; ++i) ++counts[*sampler.choose(logits)];
