@@ -44,9 +44,10 @@ ALLOWED = {
     "frontends/planner": ["engine/include", "engine/vocabulary", "engine/c_api", "graph/memory"],
     "frontends/language": ["engine/include", "engine/vocabulary"],
     "frontends/wasi-nn": ["engine/include", "engine/vocabulary", "frontends/onnx-parser"],
-    "frontends/wasi-nn/c_api": ["engine/include", "engine/c_api", "frontends/wasi-nn"],
+    "frontends/wasi-nn/c_api": ["engine/include", "engine/c_api", "frontends/wasi-nn", "frontends/wasi-nn/prompts"],
+    "frontends/wasi-nn/prompts": ["engine/include", "engine/vocabulary", "frontends/wasi-nn", "frontends/language"],
     "tools": ["engine/include", "engine/vocabulary", "graph", "graph/memory", "frontends/onnx-parser",
-              "frontends/wasi-nn", "frontends/language"],
+              "frontends/wasi-nn", "frontends/wasi-nn/prompts", "frontends/language"],
     "examples": ["engine/include", "frontends/onnx-parser"],
 }
 # Third-party headers and where they may stand.

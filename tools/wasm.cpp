@@ -16,6 +16,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/wasi-nn/config.h"
 #include "frontends/wasi-nn/metrics.h"
+#include "frontends/wasi-nn/prompts/folder_prompts.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
 #include "tools/json.h"
@@ -110,6 +111,7 @@ Status apply_options(const WasmArgs& args, TenantOptions& options) {
   }
   if (!args.gpu.empty()) options.gpu = args.gpu;
   if (args.target == "gpu") options.gpu_or_nothing = true;
+  options.read_folder = &read_prompt_folder;
   return {};
 }
 

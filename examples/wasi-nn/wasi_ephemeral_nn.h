@@ -18,7 +18,11 @@ enum {
   NN_RUNTIME_ERROR,
   NN_UNSUPPORTED_OPERATION,
   NN_TOO_LARGE,
-  NN_NOT_FOUND
+  NN_NOT_FOUND,
+  NN_END_OF_SEQUENCE = 100, /* of prompts */
+  NN_CONTEXT_FULL,
+  NN_PROMPT_TOO_LONG,
+  NN_MODEL_NOT_FOUND
 };
 enum { NN_ENCODING_ONNX = 1 };
 enum { NN_TARGET_CPU = 0, NN_TARGET_GPU = 1 };
@@ -45,6 +49,10 @@ nn_errno nn_load(const nn_part* parts, uint32_t count, uint32_t encoding, uint32
                  nn_graph* graph);
 NN_IMPORT("load_by_name")
 nn_errno nn_load_by_name(const char* name, uint32_t bytes, nn_graph* graph);
+/* With options of a language model as JSON. */
+NN_IMPORT("load_by_name_with_config")
+nn_errno nn_load_by_name_with_config(const char* name, uint32_t bytes, const char* config,
+                                     uint32_t config_bytes, nn_graph* graph);
 NN_IMPORT("unload") nn_errno nn_unload(nn_graph graph);
 
 NN_IMPORT("init_execution_context") nn_errno nn_init(nn_graph graph, nn_context* context);
@@ -56,5 +64,13 @@ NN_IMPORT("get_output")
 nn_errno nn_get_output(nn_context context, uint32_t index, void* buffer, uint32_t capacity,
                        uint32_t* written);
 NN_IMPORT("finalize_execution_context") nn_errno nn_finalize(nn_context context);
+
+/* Of a language model, whose input 0 is a prompt: one token more, its bytes, and the end of that.
+ */
+NN_IMPORT("compute_single") nn_errno nn_compute_single(nn_context context);
+NN_IMPORT("get_output_single")
+nn_errno nn_get_output_single(nn_context context, uint32_t index, void* buffer, uint32_t capacity,
+                              uint32_t* written);
+NN_IMPORT("fini_single") nn_errno nn_fini_single(nn_context context);
 
 #endif

@@ -15,11 +15,17 @@ std::string_view name_of(Resource resource) {
   return "parallel computes";
 }
 
+// An answer that ends, or fills its context, is one.
+bool has_answer(Errno outcome) {
+  return outcome == Errno::success || outcome == Errno::end_of_sequence ||
+         outcome == Errno::context_full;
+}
+
 }  // namespace
 
 Activity::Calls Activity::one(Errno outcome) {
   Calls calls;
-  (outcome == Errno::success     ? calls.ok
+  (has_answer(outcome)           ? calls.ok
    : outcome == Errno::timed_out ? calls.timed_out
    : outcome == Errno::too_large ? calls.refused
                                  : calls.failed) = 1;

@@ -33,6 +33,10 @@ std::string_view errno_name(Errno code) noexcept {
     case Errno::unsupported_operation: return "unsupported_operation";
     case Errno::too_large: return "too_large";
     case Errno::not_found: return "not_found";
+    case Errno::end_of_sequence: return "end_of_sequence";
+    case Errno::context_full: return "context_full";
+    case Errno::prompt_too_long: return "prompt_too_long";
+    case Errno::model_not_found: return "model_not_found";
     case Errno::timed_out: return "timed_out";
   }
   return "unknown";

@@ -11,7 +11,8 @@
 
 namespace quern::wasi_nn {
 
-// The numbers of witx; only WIT has `timed_out`, witx reports runtime_error instead.
+// The numbers of witx, and from 100 on those that hosts of prompts agree on; only WIT has
+// `timed_out`, witx reports runtime_error instead.
 enum class Errno : std::uint16_t {
   success = 0,
   invalid_argument = 1,
@@ -22,6 +23,10 @@ enum class Errno : std::uint16_t {
   unsupported_operation = 6,
   too_large = 7,
   not_found = 8,
+  end_of_sequence = 100,
+  context_full = 101,
+  prompt_too_long = 102,
+  model_not_found = 103,
   timed_out = 0x100,
 };
 

@@ -6,6 +6,8 @@
 
 #include <quern/processor_time.h>
 
+#include "frontends/wasi-nn/prompt_options.h"
+
 namespace quern::wasi_nn {
 namespace {
 
@@ -34,12 +36,23 @@ Error ContextUse::check_loaded() const {
   return {Errno::invalid_argument, "the graph of this context was unloaded"};
 }
 
+Error ContextUse::check_tensors() const {
+  if (!takes_prompts()) return {};
+  return {Errno::unsupported_operation,
+          "a language model has no tensors: its prompt is input 0 of set_input in witx"};
+}
+
 Error ContextUse::place_input(std::size_t index, const TensorType& type, std::byte** place) {
   QUERN_NN_TRY(check_loaded());
+  QUERN_NN_TRY(check_tensors());
   return handle_->context->place_input(index, type, place);
 }
 
 Error ContextUse::set_input(std::size_t index, const TensorType& type, Bytes bytes) {
+  if (takes_prompts()) {
+    QUERN_NN_TRY(check_loaded());
+    return handle_->prompts->set_input(index, type.dtype, bytes);
+  }
   const auto elements = type.shape.checked_elements(size_of(type.dtype));
   if (!elements || type.bytes() != bytes.size() || (!bytes.data() && !bytes.empty()))
     return {Errno::invalid_argument, sentence("input ", index, ": ", type.text(), " does not take ",
@@ -50,30 +63,77 @@ Error ContextUse::set_input(std::size_t index, const TensorType& type, Bytes byt
   return {};
 }
 
-Error ContextUse::compute() {
+// `run` gets the deadline and adds the time of processors.
+template <class F>
+Error ContextUse::compute_noted(const F& run) {
   std::chrono::nanoseconds time{0};
-  Error error = compute_within_limits(&time);
+  const auto within_limits = [&]() -> Error {
+    QUERN_NN_TRY(check_loaded());
+    const auto start = Clock::now();
+    const auto limit = account_->deadline();
+    Charge running(account_, &Counts::parallel_computes);
+    QUERN_NN_TRY(running.set(1));
+    return run(limit.count() > 0 ? start + limit : Clock::time_point::max(), &time);
+  };
+  Error error = within_limits();
   account_->note({.computes = Activity::one(error.code), .compute_time = time});
   return error;
 }
 
-Error ContextUse::compute_within_limits(std::chrono::nanoseconds* time) {
-  QUERN_NN_TRY(check_loaded());
-  const auto start = Clock::now();
-  const auto limit = account_->deadline();
-  Charge running(account_, &Counts::parallel_computes);
-  QUERN_NN_TRY(running.set(1));
+Error ContextUse::compute() {
+  return compute_noted([this](Clock::time_point deadline, std::chrono::nanoseconds* time) {
+    return takes_prompts() ? handle_->prompts->compute(deadline, time)
+                           : compute_tensors(deadline, time);
+  });
+}
+
+Error ContextUse::compute_tensors(Clock::time_point deadline, std::chrono::nanoseconds* time) {
   GraphHandle& graph = *handle_->graph;
   return handle_->context->compute(
-      graph.sessions, limit.count() > 0 ? start + limit : Clock::time_point::max(),
+      graph.sessions, deadline,
       [&](const KindBytes& bytes) { return graph.charged->charge_compiled(bytes); }, time);
 }
 
 Error ContextUse::output(std::size_t index, TensorView* view) const {
-  return handle_->context->output(index, view);
+  return takes_prompts() ? handle_->prompts->output(index, view)
+                         : handle_->context->output(index, view);
+}
+
+// ---- language models ---------------------------------------------------------------------------
+
+namespace {
+Error no_prompts(std::string_view call) {
+  return {Errno::unsupported_operation,
+          sentence(call, " is for language models, and this graph is none")};
+}
+}  // namespace
+
+Error ContextUse::compute_single() {
+  if (!takes_prompts()) return no_prompts("compute_single");
+  return compute_noted([this](Clock::time_point deadline, std::chrono::nanoseconds* time) {
+    return handle_->prompts->compute_single(deadline, time);
+  });
+}
+
+Error ContextUse::output_single(std::size_t index, TensorView* view) const {
+  if (!takes_prompts()) return no_prompts("get_output_single");
+  return handle_->prompts->output_single(index, view);
+}
+
+Error ContextUse::fini_single() {
+  if (!takes_prompts()) return no_prompts("fini_single");
+  handle_->prompts->fini_single();
+  return {};
+}
+
+// ---- by names ----------------------------------------------------------------------------------
+
+void ContextUse::forget_inputs() {
+  if (!takes_prompts()) handle_->context->forget_inputs();
 }
 
 Error ContextUse::compute(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs) {
+  QUERN_NN_TRY(check_tensors());
   forget_inputs();
   Error error = compute_copies(inputs, outputs);
   forget_inputs();
@@ -103,6 +163,7 @@ Error ContextUse::compute_copies(std::span<const NamedTensor> inputs,
 Error ContextUse::adopt_input(std::string_view name, std::shared_ptr<const HeldTensor> tensor) {
   std::size_t index = 0;
   QUERN_NN_TRY(check_loaded());
+  QUERN_NN_TRY(check_tensors());
   QUERN_NN_TRY(new_input_index(name, &index));
   return handle_->context->adopt_input(index, std::move(tensor));
 }
@@ -166,13 +227,14 @@ Error Instance::insert(Entry entry, Handle* handle) {
 }
 
 Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, std::optional<ModelCharges> own,
-                             Handle* handle) {
+                             Handle* handle, PromptOptions options) {
   constexpr std::uint64_t handle_bytes = 256;  // with its place in the table
   auto entry = std::make_shared<GraphHandle>(std::move(graph), std::move(own),
                                              Charge(account_, &Counts::graphs),
                                              ResidentCharge(account_), tenant_->session_options());
   QUERN_NN_TRY(entry->count.set(1));
   QUERN_NN_TRY(entry->memory.set({Kind::tables, handle_bytes}));
+  entry->options = std::move(options);
   return insert(std::move(entry), handle);
 }
 
@@ -205,7 +267,7 @@ Error Instance::load_model(std::span<const Bytes> parts, Encoding encoding, Targ
       parts, tenant_->graph_options(target, account_->headroom(&Counts::resident_bytes)));
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
-  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), &charged));
+  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), nullptr, &charged));
   return insert_graph(std::move(charged), std::nullopt, graph);
 }
 
@@ -221,9 +283,36 @@ Error Instance::load_shared(std::span<const Bytes> parts, std::uint64_t size, Ta
 }
 
 Error Instance::load_by_name(std::string_view name, Handle* graph) {
+  return load_by_name(name, {}, graph);
+}
+
+Error Instance::load_by_name(std::string_view name, std::string_view options, Handle* graph) {
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(tenant_->find(name, &charged));
-  return insert_graph(std::move(charged), std::nullopt, graph);
+  if (!charged->prompts()) {
+    if (!options.empty()) tenant_->log("load_by_name: the options have no effect on this model");
+    return insert_graph(std::move(charged), std::nullopt, graph);
+  }
+  if (find_loaded(name, *charged, graph)) return {};
+  PromptOptions read;
+  const auto log = [this](std::string_view text) { tenant_->log(text); };
+  if (!options.empty()) QUERN_NN_TRY(read_prompt_options(options, log, &read));
+  QUERN_NN_TRY(insert_graph(std::move(charged), std::nullopt, graph, std::move(read)));
+  const std::lock_guard lock(mutex_);
+  language_models_.insert_or_assign(std::string(name), *graph);
+  return {};
+}
+
+// A name may have come to mean another model meanwhile.
+bool Instance::find_loaded(std::string_view name, const ChargedGraph& charged,
+                           Handle* graph) const {
+  const std::lock_guard lock(mutex_);
+  const auto named = language_models_.find(name);
+  std::shared_ptr<GraphHandle> held;
+  if (named == language_models_.end() || !find_locked(named->second, &held).ok()) return false;
+  if (held->charged.get() != &charged) return false;
+  *graph = named->second;
+  return true;
 }
 
 Error Instance::unload(Handle graph) {
@@ -260,13 +349,29 @@ Error Instance::make_context(std::shared_ptr<GraphHandle> graph, std::optional<T
     return {Errno::unsupported_operation, "this target may not be used here"};
   Charge count(account_, &Counts::contexts);
   QUERN_NN_TRY(count.set(1));
+  if (graph->charged->prompts()) {
+    *context = std::make_shared<ContextHandle>(graph, std::move(count));
+    (*context)->prompts = std::make_unique<PromptContext>(prompt_host(*graph), graph->options);
+    return {};
+  }
   std::shared_ptr<const Executable> executable;
   QUERN_NN_TRY(tenant_->compile(graph->charged->graph(), wanted, &executable));
   QUERN_NN_TRY(graph->charged->charge_compiled({Kind::tables, executable->table_bytes()}));
   std::unique_ptr<Context> made;
   QUERN_NN_TRY(Context::create(std::move(executable), account_, &made));
-  *context = std::make_shared<ContextHandle>(std::move(graph), std::move(made), std::move(count));
+  *context = std::make_shared<ContextHandle>(std::move(graph), std::move(count));
+  (*context)->context = std::move(made);
   return {};
+}
+
+PromptContext::Host Instance::prompt_host(const GraphHandle& graph) const {
+  return {
+      .model = graph.charged->prompts(),
+      .account = account_,
+      .session = tenant_->session_options(),
+      .charge_compiled = [charged = graph.charged](
+                             const KindBytes& bytes) { return charged->charge_compiled(bytes); },
+      .log = [tenant = tenant_](std::string_view text) { tenant->log(text); }};
 }
 
 Error Instance::init_execution_context(Handle graph, std::optional<Target> target,
@@ -313,7 +418,8 @@ Error Instance::compute(Handle graph, std::span<const NamedTensor> inputs,
 
 Errno Instance::report(Error error) {
   if (error.ok()) return error.code;
-  tenant_->log(error.text);
+  // An answer that ends is no news.
+  if (error.code != Errno::end_of_sequence) tenant_->log(error.text);
   const std::lock_guard lock(mutex_);
   last_error_ = std::move(error.text);
   return error.code;

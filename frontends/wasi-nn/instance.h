@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "frontends/wasi-nn/context.h"
+#include "frontends/wasi-nn/prompt_context.h"
 #include "frontends/wasi-nn/resources.h"
 #include "frontends/wasi-nn/tenant.h"
 
@@ -49,12 +50,13 @@ struct GraphHandle {
   ResidentCharge memory;
   std::atomic<bool> is_unloaded = false;
   std::atomic<int> contexts = 0;
-  SessionPool sessions;  // of the contexts
+  SessionPool sessions;   // of the contexts
+  PromptOptions options;  // of a language model, as it was loaded
 };
 
 struct ContextHandle {
-  ContextHandle(std::shared_ptr<GraphHandle> g, std::unique_ptr<Context> made, Charge c)
-      : graph(std::move(g)), context(std::move(made)), count(std::move(c)) {
+  ContextHandle(std::shared_ptr<GraphHandle> g, Charge c)
+      : graph(std::move(g)), count(std::move(c)) {
     ++graph->contexts;
   }
   // The last one takes the sessions along.
@@ -65,13 +67,16 @@ struct ContextHandle {
   ContextHandle& operator=(const ContextHandle&) = delete;
 
   std::shared_ptr<GraphHandle> graph;
-  std::unique_ptr<Context> context;
+  std::unique_ptr<Context> context;        // of tensors,
+  std::unique_ptr<PromptContext> prompts;  // or of a language model
   Charge count;
   std::mutex in_use;
   bool is_finalized = false;  // under in_use
 };
 
-// Exclusive use of a context by one thread: other threads get busy meanwhile.
+// Exclusive use of a context by one thread: other threads get busy meanwhile. That of a language
+// model has input 0, the prompt, and 1, options, set by set_input() alone; other calls for inputs,
+// and those by name, are unsupported_operation for it.
 class ContextUse {
  public:
   // After its graph was unloaded, a context accepts no inputs and no longer computes
@@ -82,16 +87,24 @@ class ContextUse {
   Error compute();
   // The view is borrowed until the next compute.
   Error output(std::size_t index, TensorView* view) const;
+  // For a language model alone: docs/wasi-nn.md. Errors: unsupported_operation, and those of
+  // PromptContext.
+  bool takes_prompts() const { return handle_->prompts != nullptr; }
+  Error compute_single();
+  Error output_single(std::size_t index, TensorView* view) const;
+  Error fini_single();
   // Takes all inputs and returns all outputs by name; inputs of earlier calls are ignored, and none
   // is kept. Errors: those of set_input(), not_found.
   Error compute(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs);
 
   // The steps of that compute() for tensors that the context shares instead of copying.
   Error adopt_input(std::string_view name, std::shared_ptr<const HeldTensor> tensor);
-  void forget_inputs() { handle_->context->forget_inputs(); }
+  void forget_inputs();
 
-  const std::vector<ValueSpec>& inputs() const { return handle_->context->executable().inputs(); }
-  const std::vector<ValueSpec>& outputs() const { return handle_->context->executable().outputs(); }
+  const std::vector<ValueSpec>& inputs() const { return handle_->graph->charged->graph().inputs(); }
+  const std::vector<ValueSpec>& outputs() const {
+    return handle_->graph->charged->graph().outputs();
+  }
   // Errors: not_found.
   Error input_index(std::string_view name, std::size_t* index) const;
   Error output_index(std::string_view name, std::size_t* index) const;
@@ -99,7 +112,10 @@ class ContextUse {
  private:
   friend class Instance;
   Error check_loaded() const;
-  Error compute_within_limits(std::chrono::nanoseconds* time);
+  Error check_tensors() const;
+  template <class F>
+  Error compute_noted(const F& run);
+  Error compute_tensors(Clock::time_point deadline, std::chrono::nanoseconds* time);
   Error new_input_index(std::string_view name, std::size_t* index) const;
   Error compute_copies(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs);
 
@@ -116,6 +132,10 @@ class Instance {
 
   Error load(std::span<const Bytes> parts, Encoding encoding, Target target, Handle* graph);
   Error load_by_name(std::string_view name, Handle* graph);
+  // With options for a language model as JSON, "" for none; for another graph they have no effect.
+  // Errors: also those of read_prompt_options(). The first load of a language model has its
+  // options: later ones of its name give the same handle, until that is unloaded.
+  Error load_by_name(std::string_view name, std::string_view options, Handle* graph);
   // Removes the handle; contexts of the graph no longer compute.
   Error unload(Handle graph);
   // Removes only the handle; contexts go on. A context may be in use.
@@ -152,18 +172,21 @@ class Instance {
   template <class T>
   Error take(Handle handle, std::shared_ptr<T>* entry);
   Error insert(Entry entry, Handle* handle);
+  bool find_loaded(std::string_view name, const ChargedGraph& charged, Handle* graph) const;
   Error insert_graph(std::shared_ptr<ChargedGraph> graph, std::optional<ModelCharges> own,
-                     Handle* handle);
+                     Handle* handle, PromptOptions options = {});
   Error load_shared(std::span<const Bytes> parts, std::uint64_t size, Target target, Handle* graph);
   Error load_model(std::span<const Bytes> parts, Encoding encoding, Target target, Handle* graph);
   Error make_context(std::shared_ptr<GraphHandle> graph, std::optional<Target> target,
                      std::shared_ptr<ContextHandle>* context);
+  PromptContext::Host prompt_host(const GraphHandle& graph) const;
 
   const std::shared_ptr<Tenant> tenant_;
   const std::shared_ptr<Account> account_;
   mutable std::mutex mutex_;
   std::uint64_t next_ = 1;
   std::map<Handle, Entry> entries_;
+  std::map<std::string, Handle, std::less<>> language_models_;  // by the name that was loaded
   Resources resources_;
   std::string last_error_;
 };

@@ -2,6 +2,8 @@
 #include "frontends/wasi-nn/tenant.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <quern/processor_time.h>
 
@@ -31,14 +33,19 @@ Error ModelCharges::begin(std::uint64_t file_bytes) {
   return resident_bytes.set({Kind::models, file_bytes});
 }
 
-ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges)
-    : graph_(std::move(graph)), charges_(std::move(charges)) {}
+ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges,
+                           std::shared_ptr<const PromptModel> prompts)
+    : graph_(std::move(graph)), prompts_(std::move(prompts)), charges_(std::move(charges)) {}
 
 Error ChargedGraph::create(std::shared_ptr<SharedGraph> graph, ModelCharges charges,
+                           std::shared_ptr<const PromptModel> prompts,
                            std::shared_ptr<ChargedGraph>* charged) {
-  const std::shared_ptr<ChargedGraph> made(new ChargedGraph(std::move(graph), std::move(charges)));
+  const std::shared_ptr<ChargedGraph> made(
+      new ChargedGraph(std::move(graph), std::move(charges), std::move(prompts)));
   QUERN_NN_TRY(made->charges_.begin(made->graph_->model_bytes()));
-  QUERN_NN_TRY(made->charges_.resident_bytes.set({Kind::models, made->graph_->held_bytes()}));
+  KindBytes bytes = made->prompts_ ? made->prompts_->held_bytes() : KindBytes();
+  bytes[Kind::models] += made->graph_->held_bytes();
+  QUERN_NN_TRY(made->charges_.resident_bytes.set(bytes));
   *charged = made;
   return {};
 }
@@ -74,11 +81,46 @@ SessionOptions Tenant::session_options() const {
 }
 
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return add_folder(name, path, target);
   const auto began = processor_time();
   return add_loaded(
       name,
       SharedGraph::open(path, graph_options(target, account_->headroom(&Counts::resident_bytes))),
       began);
+}
+
+Error Tenant::add_folder(const std::string& name, const std::string& path, Target target) {
+  if (!options_.read_folder)
+    return {Errno::invalid_argument,
+            sentence(quoted_name(path), " is a folder, and this host has no language models")};
+  const auto began = processor_time();
+  std::shared_ptr<ChargedGraph> charged;
+  Error error = load_folder(path, target, &charged);
+  const auto time = processor_time() - began;
+  if (error.ok()) error = add_charged(name, std::move(charged));
+  account_->note({.loads = Activity::one(error.code), .load_time = time});
+  return error;
+}
+
+Error Tenant::load_folder(const std::string& path, Target target,
+                          std::shared_ptr<ChargedGraph>* graph) {
+  std::shared_ptr<SharedGraph> decoder;
+  Error refused;
+  const auto compile_decoder =
+      [&](const std::string& file) -> Result<std::shared_ptr<const Executable>> {
+    const GraphOptions options = graph_options(target, account_->headroom(&Counts::resident_bytes));
+    QUERN_ASSIGN(decoder, SharedGraph::open(file, options));
+    std::shared_ptr<const Executable> executable;
+    refused = compile(*decoder, decoder->target(), &executable);
+    if (!refused.ok()) return Status(Code::unsupported, refused.text);
+    return executable;
+  };
+  auto prompts = options_.read_folder(path, compile_decoder);
+  if (!refused.ok()) return refused;
+  if (!prompts) return Error(prompts.error());
+  return ChargedGraph::create(std::move(decoder), ModelCharges(account_), std::move(*prompts),
+                              graph);
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
@@ -109,10 +151,12 @@ Error Tenant::add_shared(const std::string& name, Bytes bytes, Target target) {
   return error;
 }
 
-Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
+Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph,
+                  std::shared_ptr<const PromptModel> prompts) {
   if (!graph) return {Errno::invalid_argument, "a model is missing"};
   std::shared_ptr<ChargedGraph> charged;
-  QUERN_NN_TRY(ChargedGraph::create(std::move(graph), ModelCharges(account_), &charged));
+  QUERN_NN_TRY(
+      ChargedGraph::create(std::move(graph), ModelCharges(account_), std::move(prompts), &charged));
   return add_charged(name, std::move(charged));
 }
 
@@ -154,7 +198,7 @@ Error Tenant::share(std::span<const Bytes> parts, Target wanted,
       SharedGraph::load(parts, graph_options(target, account_->headroom(&Counts::resident_bytes)));
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
-  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), &charged));
+  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), nullptr, &charged));
   // Two that load the same at one time keep a graph each; who comes later gets one of them.
   const std::lock_guard lock(share_mutex_);
   shared_.push_back(charged);

@@ -15,6 +15,7 @@
 #include <quern/session.h>
 
 #include "frontends/wasi-nn/graph.h"
+#include "frontends/wasi-nn/prompt_model.h"
 
 namespace quern::wasi_nn {
 
@@ -33,20 +34,25 @@ struct ModelCharges {
 // A graph and its charges to the account that loaded it; handles and contexts share it. Any thread.
 class ChargedGraph {
  public:
-  // Errors: too_large.
+  // `prompts`: the language model whose decoder the graph is, or null. Errors: too_large.
   static Error create(std::shared_ptr<SharedGraph> graph, ModelCharges charges,
+                      std::shared_ptr<const PromptModel> prompts,
                       std::shared_ptr<ChargedGraph>* charged);
 
   SharedGraph& graph() const { return *graph_; }
   const std::shared_ptr<SharedGraph>& shared() const { return graph_; }
+  // Null for a graph of tensors.
+  const std::shared_ptr<const PromptModel>& prompts() const { return prompts_; }
   // `bytes` are weights and tables: weights are packed and plans are made when a context runs;
   // others share them. The charge is that of the most of each that there was.
   Error charge_compiled(const KindBytes& bytes);
 
  private:
-  ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges);
+  ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges,
+               std::shared_ptr<const PromptModel> prompts);
 
   const std::shared_ptr<SharedGraph> graph_;
+  const std::shared_ptr<const PromptModel> prompts_;
   std::mutex mutex_;
   ModelCharges charges_;
 };
@@ -66,6 +72,8 @@ struct TenantOptions {
   // The threads of computes on the CPU, which tenants may share (with_weight(): by parts); null:
   // each thread that computes has a team of OpenMP's.
   std::shared_ptr<ThreadPool> thread_pool;
+  // How add_file() reads a folder; null: this host has no language models.
+  FolderReader read_folder;
 };
 
 // Any thread.
@@ -73,12 +81,14 @@ class Tenant {
  public:
   static std::shared_ptr<Tenant> create(TenantOptions options = {});
 
-  // Adds a model under a name and compiles it at once. A name has 1 to 256 bytes and is not a path.
+  // Adds a model under a name and compiles it at once: a file, or the folder of a language model,
+  // which is for guests with prompts. A name has 1 to 256 bytes and is not a path.
   // Errors: invalid_argument (also if the name is taken), too_large, and those of the model.
   Error add_file(const std::string& name, const std::string& path, Target target = Target::cpu);
   Error add_bytes(const std::string& name, Bytes bytes, Target target = Target::cpu);
-  // Adds a graph that other tenants may share.
-  Error add(const std::string& name, std::shared_ptr<SharedGraph> graph);
+  // Adds a graph that other tenants may share, and what it is the decoder of.
+  Error add(const std::string& name, std::shared_ptr<SharedGraph> graph,
+            std::shared_ptr<const PromptModel> prompts = nullptr);
   // Removes a name; handles that guests hold stay valid. Errors: not_found.
   Error remove(const std::string& name);
   std::vector<std::string> names() const;
@@ -113,6 +123,8 @@ class Tenant {
   Error add_loaded(const std::string& name, Result<std::shared_ptr<SharedGraph>> graph,
                    std::chrono::nanoseconds began);
   Error add_charged(const std::string& name, std::shared_ptr<ChargedGraph> graph);
+  Error add_folder(const std::string& name, const std::string& path, Target target);
+  Error load_folder(const std::string& path, Target target, std::shared_ptr<ChargedGraph>* graph);
   Error add_shared(const std::string& name, Bytes bytes, Target target);
   std::shared_ptr<ChargedGraph> same(std::span<const Bytes> parts, Target target);
 

@@ -23,9 +23,13 @@ std::uint32_t error_code(Errno code) {
     case Errno::timed_out: return 2;
     case Errno::missing_memory:
     case Errno::busy:
+    case Errno::end_of_sequence:  // of prompts, which WIT has no calls for
+    case Errno::context_full:
+    case Errno::prompt_too_long:
     case Errno::runtime_error: return 3;
     case Errno::unsupported_operation: return 4;
     case Errno::too_large: return 5;
+    case Errno::model_not_found:
     case Errno::not_found: return 6;
     case Errno::success: break;
   }

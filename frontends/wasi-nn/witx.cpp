@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/wasi-nn/witx.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -36,8 +37,12 @@ DType resolved(DType dtype, const Shape& shape, std::uint64_t bytes) {
 
 // ---- records -----------------------------------------------------------------------------------
 
+// Where the dimensions of a tensor are looked at: those of a text are not.
+enum class Dims : bool { ignored, read };
+
 // {dims: {ptr @0, count @4}, type: u8 @8, data: {ptr @12, bytes @16}}
-Error read_tensor(const GuestMemory& memory, std::uint32_t at, TensorType* type, Bytes* data) {
+Error read_tensor(const GuestMemory& memory, std::uint32_t at, Dims dims, TensorType* type,
+                  Bytes* data) {
   const auto record = memory.range(at, 20);
   if (!record) return out_of_bounds("the tensor");
   const auto dims_at = GuestMemory::read<std::uint32_t>(*record, 0);
@@ -46,8 +51,10 @@ Error read_tensor(const GuestMemory& memory, std::uint32_t at, TensorType* type,
   const auto data_at = GuestMemory::read<std::uint32_t>(*record, 12);
   const auto bytes = GuestMemory::read<std::uint32_t>(*record, 16);
 
-  QUERN_NN_TRY(read_shape(memory, dims_at, rank, &type->shape));
-  type->dtype = resolved(type->dtype, type->shape, bytes);
+  if (dims == Dims::read) {
+    QUERN_NN_TRY(read_shape(memory, dims_at, rank, &type->shape));
+    type->dtype = resolved(type->dtype, type->shape, bytes);
+  }
   const auto range = memory.range(data_at, bytes);
   if (!range) return out_of_bounds("the tensor's data");
   *data = *range;
@@ -80,28 +87,31 @@ Error load(Instance& instance, const GuestMemory& memory, Arguments a) {
 }
 
 Error load_named(Instance& instance, const GuestMemory& memory, Arguments name_at,
-                 std::uint32_t out_at) {
+                 std::string_view options, std::uint32_t out_at) {
   std::span<std::byte> out;
   std::string name;
   QUERN_NN_TRY(out_handle(memory, out_at, &out));
   QUERN_NN_TRY(read_name(memory, name_at[0], name_at[1], &name));
   Handle graph = 0;
-  QUERN_NN_TRY(instance.load_by_name(name, &graph));
+  QUERN_NN_TRY(instance.load_by_name(name, options, &graph));
   GuestMemory::write(out, graph);
   return {};
 }
 
 // name_ptr, name_len, out_graph_ptr
 Error load_by_name(Instance& instance, const GuestMemory& memory, Arguments a) {
-  return load_named(instance, memory, a, a[2]);
+  return load_named(instance, memory, a, {}, a[2]);
 }
 
 // name_ptr, name_len, config_ptr, config_len, out_graph_ptr. The configuration is for language
-// models; ONNX has no settings, so it is ignored.
+// models. It is copied, since the guest may change it meanwhile.
 Error load_by_name_with_config(Instance& instance, const GuestMemory& memory, Arguments a) {
-  if (!memory.range(a[2], a[3])) return out_of_bounds("the configuration");
-  if (a[3] > 0) instance.tenant().log("load_by_name_with_config: the configuration has no effect");
-  return load_named(instance, memory, a, a[4]);
+  constexpr std::size_t longest = 1 << 20;  // beyond what the reader takes
+  const auto config = memory.range(a[2], a[3]);
+  if (!config) return out_of_bounds("the configuration");
+  const std::string copy(reinterpret_cast<const char*>(config->data()),
+                         std::min(config->size(), longest));
+  return load_named(instance, memory, a, copy, a[4]);
 }
 
 // graph, out_context_ptr
@@ -120,7 +130,8 @@ Error set_input(Instance& instance, const GuestMemory& memory, Arguments a) {
   Bytes data;
   ContextUse context;
   QUERN_NN_TRY(instance.use(a[0], &context));
-  QUERN_NN_TRY(read_tensor(memory, a[2], &type, &data));
+  const Dims dims = context.takes_prompts() ? Dims::ignored : Dims::read;
+  QUERN_NN_TRY(read_tensor(memory, a[2], dims, &type, &data));
   return context.set_input(a[1], type, data);
 }
 
@@ -131,8 +142,23 @@ Error compute(Instance& instance, const GuestMemory&, Arguments a) {
   return context.compute();
 }
 
+// context. The errors are ends of an answer, too: end_of_sequence, context_full.
+Error compute_single(Instance& instance, const GuestMemory&, Arguments a) {
+  ContextUse context;
+  QUERN_NN_TRY(instance.use(a[0], &context));
+  return context.compute_single();
+}
+
+// context
+Error fini_single(Instance& instance, const GuestMemory&, Arguments a) {
+  ContextUse context;
+  QUERN_NN_TRY(instance.use(a[0], &context));
+  return context.fini_single();
+}
+
 // context, index, out_buffer_ptr, out_buffer_max_size, out_bytes_written_ptr. The required size is
 // also written with too_large, so that a guest can query it with an empty buffer.
+template <Error (ContextUse::*read)(std::size_t, TensorView*) const>
 Error get_output(Instance& instance, const GuestMemory& memory, Arguments a) {
   ContextUse context;
   TensorView output;
@@ -141,7 +167,7 @@ Error get_output(Instance& instance, const GuestMemory& memory, Arguments a) {
   if (!buffer) return out_of_bounds("the output buffer");
   const auto written = memory.range(a[4], 4);
   if (!written) return out_of_bounds("the place for the number of bytes");
-  QUERN_NN_TRY(context.output(a[1], &output));
+  QUERN_NN_TRY((context.*read)(a[1], &output));
 
   const std::uint64_t size = output.type.bytes();
   if (size > buffer->size()) {
@@ -198,15 +224,18 @@ constexpr std::array table = {
     row<init_execution_context>("init_execution_context", 2),
     row<set_input>("set_input", 3),
     row<compute>("compute", 1),
-    row<get_output>("get_output", 5),
+    row<get_output<&ContextUse::output>>("get_output", 5),
     row<unload>("unload", 1),
     row<finalize_execution_context>("finalize_execution_context", 1),
+    row<compute_single>("compute_single", 1),
+    row<get_output<&ContextUse::output_single>>("get_output_single", 5),
+    row<fini_single>("fini_single", 1),
 };
 
 }  // namespace
 }  // namespace witx
 
-std::span<const Import, 9> witx_imports() {
+std::span<const Import, 12> witx_imports() {
   return witx::table;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as the memory of a wasi-nn guest, which is also the model that it loads, and, from its
-// end on, the calls that it makes, of both ABIs: each gets an answer, and nothing is left when the
-// guest is gone.
+// end on, the calls that it makes, of both ABIs, to that model and to a language model: each gets
+// an answer, and nothing is left when the guest is gone.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +14,8 @@
 
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
+#include "tests/wasi-nn/models.h"
+#include "tests/wasi-nn/scripted_prompts.h"
 
 namespace {
 
@@ -28,18 +30,28 @@ std::shared_ptr<Tenant> poor_tenant() {
   options.limits.most.graphs = options.limits.most.contexts = 8;
   options.limits.most.model_bytes = options.limits.most.resident_bytes = 1 << 20;
   options.limits.deadline = std::chrono::milliseconds(200);
-  return Tenant::create(options);
+  auto tenant = Tenant::create(options);
+  static const std::string decoder = wasi_nn_test::add_model();
+  if (!wasi_nn_test::add_script(*tenant, "c", wasi_nn_test::as_bytes(decoder), {}).ok())
+    std::abort();
+  return tenant;
 }
 
-// The bytes, and after them the record of a part that is all of them and one of a tensor.
+bool is_errno(std::uint32_t answer) {
+  return answer <= 8 || (answer >= 100 && answer <= 103);
+}
+
+// The bytes, and after them the record of a part that is all of them, one of a tensor, a name, and
+// one of a text that is all of them.
 class FakeGuest {
  public:
   FakeGuest(std::shared_ptr<Instance> instance, std::span<const std::uint8_t> bytes)
       : instance_(std::move(instance)),
         given_(static_cast<std::uint32_t>(bytes.size())),
-        size_(bytes.size() + 44),
+        size_(bytes.size() + 68),
         memory_(new std::byte[size_]()) {
-    const std::uint32_t words[] = {0, given_, given_ + 28, 2, 1, given_, 16, 1, 4};
+    const std::uint32_t words[] = {0, given_, given_ + 28, 2, 1, given_, 16, 1,     4,
+                                   0, 0,      'c',         0, 0, 3,      0,  given_};
     if (given_ > 0) std::memcpy(memory_.get(), bytes.data(), bytes.size());
     std::memcpy(memory_.get() + given_, words, sizeof words);
   }
@@ -52,20 +64,28 @@ class FakeGuest {
     move(size_);
     Guest guest{{memory_.get(), size_}, &FakeGuest::make_room, this};
     const std::uint32_t answer = row.call(*instance_, guest, arguments.data());
-    if (answer <= 8 || row_index >= known) return;
+    if (is_errno(answer) || row_index >= known) return;
     std::fprintf(stderr, "%s answered %u\n", row.name, answer);
     std::abort();
   }
   // Where cabi_realloc says that there is room: from 1 on it tells lies.
   std::uint8_t liar = 0;
 
-  void load_itself() { call(0, {given_, 1, 1, 0, given_ + 36}); }
+  // Handles 1 and 2 are a graph of itself and a context, 3 and 4 those of the language model; where
+  // it is no model, 1 and 2 are the latter.
+  void load_both() {
+    call(0, {given_, 1, 1, 0, given_ + 36});
+    call(3, {1, given_ + 36});
+    call(1, {given_ + 44, 1, given_ + 36});
+    for (const std::uint32_t graph : {3, 1}) call(3, {graph, given_ + 36});
+    for (const std::uint32_t context : {2, 4}) call(4, {context, 0, given_ + 48});
+  }
 
   // Two bytes of the input say what an argument is: a small number, a record, or a word of the
   // memory.
   std::uint32_t argument(std::uint8_t kind, std::uint8_t which) const {
     if (kind < 128) return which % 8;
-    if (kind < 192) return given_ + which % 48;
+    if (kind < 192) return given_ + which % 72;
     std::uint32_t word = which;
     if (4 * std::size_t{which} + 4 <= size_)
       std::memcpy(&word, memory_.get() + 4 * std::size_t{which}, sizeof word);
@@ -104,8 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     constexpr std::size_t bytes_per_call = 11;
     FakeGuest guest(Instance::create(tenant), {data, size});
-    guest.load_itself();
-    guest.call(3, {1, static_cast<std::uint32_t>(size) + 36});
+    guest.load_both();
     for (std::size_t i = 1; i <= most_calls && i * bytes_per_call <= size; ++i) {
       const std::uint8_t* bytes = data + size - i * bytes_per_call;
       std::array<std::uint32_t, 5> arguments{};
@@ -115,7 +134,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       guest.call(bytes[0], arguments);
     }
   }
-  if (tenant->usage() == Counts()) return 0;
+  if (tenant->remove("c").ok() && tenant->usage() == Counts()) return 0;
   std::fprintf(stderr, "the guest is gone, but not all that it held\n");
   std::abort();
 }

@@ -34,6 +34,8 @@ class FakeGuest {
     top_ += static_cast<std::uint32_t>(bytes.size());
     return at;
   }
+  // What was put from there on may be overwritten.
+  void forget_to(std::uint32_t at) { top_ = at; }
   std::uint32_t put_words(std::initializer_list<std::uint32_t> words) {
     return put(std::as_bytes(std::span(words.begin(), words.size())));
   }

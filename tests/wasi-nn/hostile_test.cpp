@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/wasi-nn/guest.h"
+#include "tests/wasi-nn/scripted_prompts.h"
 
 namespace quern::wasi_nn_test {
 namespace {
@@ -16,7 +17,7 @@ using namespace quern::wasi_nn;  // NOLINT
 using ::testing::Each;
 using ::testing::Gt;
 
-using Answers = std::array<std::uint32_t, 9>;  // how often each errno was given
+using Answers = std::array<std::uint32_t, 104>;  // how often each errno was given
 
 class HostileGuest {
  public:
@@ -53,6 +54,10 @@ class HostileGuest {
     const std::vector<float> values(4);
     builder_ = guest_.put_words({guest_.put(as_bytes(model_)), std::uint32_t(model_.size())});
     name_ = guest_.put(as_bytes("m"));
+    chat_ = guest_.put(as_bytes("c"));
+    config_ = guest_.put(as_bytes("{\"ctx-size\": 9}"));
+    texts_ = {guest_.put_tensor({6}, 3, as_bytes("prompt")),
+              guest_.put_tensor({16}, 3, as_bytes("{\"ctx-size\": 10}"))};
     tensors_ = {guest_.put_tensor({1, 4}, 1, as_bytes(values)),
                 guest_.put_tensor({4}, 1, as_bytes(values))};
     names_ = guest_.put(as_bytes("ab"));
@@ -60,13 +65,14 @@ class HostileGuest {
   }
   Arguments sensible(std::string_view row) {
     const std::uint32_t out = guest_.size() - 4 - below(64), index = below(2);
-    const std::uint32_t handle = newest_ > 20 ? newest_ + 2 - below(20) : below(20);
+    const std::uint32_t near = newest_ > 20 ? newest_ + 2 - below(20) : below(20);
+    const std::uint32_t handle = below(3) ? near : newest_;
     if (row == "load") return {builder_, 1, 1, 0, out};
     if (row == "load_by_name") return {name_, 1, out};
-    if (row == "load_by_name_with_config") return {name_, 1, 0, 0, out};
+    if (row == "load_by_name_with_config") return {below(2) ? name_ : chat_, 1, config_, 15, out};
     if (row == "init_execution_context") return {handle, out};
-    if (row == "set_input") return {handle, index, tensors_[index]};
-    if (row == "get_output") return {handle, index, out - 64, 16, out};
+    if (row == "set_input") return {handle, index, below(2) ? tensors_[index] : texts_[index]};
+    if (row.starts_with("get_output")) return {handle, index, out - 64, 16, out};
     return {handle};
   }
   void call_wit() {
@@ -124,21 +130,24 @@ class HostileGuest {
   FakeGuest guest_;
   const std::string model_ = add_model();
   std::uint32_t builder_ = 0, name_ = 0, names_ = 0, inputs_ = 0, newest_ = 1, newest_tensor_ = 1;
-  std::array<std::uint32_t, 2> tensors_{};
+  std::uint32_t chat_ = 0, config_ = 0;
+  std::array<std::uint32_t, 2> tensors_{}, texts_{};
 };
 
-// A tenant with little to give and a model named m.
+// A tenant with little to give, a model named m and a language model named c.
 std::shared_ptr<Tenant> poor_tenant() {
   Limits limits;
   limits.most.graphs = limits.most.contexts = 12;
   auto tenant = Tenant::create({.limits = limits, .threads = 1});
   const std::string model = add_model();
   EXPECT_TRUE(tenant->add_bytes("m", as_bytes(model)).ok());
+  EXPECT_TRUE(add_script(*tenant, "c", as_bytes(model), {.answer = "abc"}).ok());
   return tenant;
 }
 
 void expect_nothing_left(Tenant& tenant) {
-  EXPECT_EQ(tenant.usage().graphs, 1u);  // the named one
+  EXPECT_EQ(tenant.usage().graphs, 2u);  // the named ones
+  EXPECT_TRUE(tenant.remove("c").ok());
   EXPECT_TRUE(tenant.remove("m").ok());
   EXPECT_EQ(tenant.usage(), Counts());
 }

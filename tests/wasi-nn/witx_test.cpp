@@ -76,7 +76,8 @@ TEST_F(Witx, HasARowForEachFunction) {
       rows,
       ElementsAre(Pair("load", 5), Pair("load_by_name", 3), Pair("load_by_name_with_config", 5),
                   Pair("init_execution_context", 2), Pair("set_input", 3), Pair("compute", 1),
-                  Pair("get_output", 5), Pair("unload", 1), Pair("finalize_execution_context", 1)));
+                  Pair("get_output", 5), Pair("unload", 1), Pair("finalize_execution_context", 1),
+                  Pair("compute_single", 1), Pair("get_output_single", 5), Pair("fini_single", 1)));
 }
 
 TEST_F(Witx, Computes) {

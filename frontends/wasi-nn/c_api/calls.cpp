@@ -65,6 +65,18 @@ quern_tensor described(const TensorView& view) {
   return tensor;
 }
 
+Error copy_output(const TensorView& output, std::size_t index, void* buffer, std::size_t capacity,
+                  std::size_t* written) {
+  if (capacity > 0) QUERN_NN_NOT_NULL(buffer);
+  const std::size_t size = output.type.bytes();
+  *written = size;
+  if (size > capacity)
+    return {Errno::too_large,
+            sentence("output ", index, " has ", size, " bytes, the buffer ", capacity)};
+  if (size > 0) std::memcpy(buffer, output.data, size);
+  return {};
+}
+
 Error write_info(const std::vector<ValueSpec>& specs, std::size_t index, quern_value_info* info) {
   QUERN_NN_NOT_NULL(info);
   if (index >= specs.size())
@@ -132,6 +144,17 @@ quern_nn_errno quern_nn_load_by_name(quern_nn_instance* instance, const char* na
   });
 }
 
+quern_nn_errno quern_nn_load_by_name_with_config(quern_nn_instance* instance, const char* name,
+                                                 size_t bytes, const char* config,
+                                                 size_t config_bytes, uint32_t* graph) {
+  return with(instance, [&](Instance& i) -> Error {
+    QUERN_NN_NOT_NULL(name);
+    if (config_bytes > 0) QUERN_NN_NOT_NULL(config);
+    QUERN_NN_NOT_NULL(graph);
+    return i.load_by_name({name, bytes}, {config, config_bytes}, graph);
+  });
+}
+
 quern_nn_errno quern_nn_unload(quern_nn_instance* instance, uint32_t graph) {
   return with(instance, [&](Instance& i) { return i.unload(graph); });
 }
@@ -194,17 +217,29 @@ quern_nn_errno quern_nn_get_output(quern_nn_instance* instance, uint32_t context
                                    void* buffer, size_t capacity, size_t* written) {
   return with_context(instance, context, [&](ContextUse& use) -> Error {
     QUERN_NN_NOT_NULL(written);
-    if (capacity > 0) QUERN_NN_NOT_NULL(buffer);
     TensorView output;
     QUERN_NN_TRY(use.output(index, &output));
-    const std::size_t size = output.type.bytes();
-    *written = size;
-    if (size > capacity)
-      return {Errno::too_large,
-              sentence("output ", index, " has ", size, " bytes, the buffer ", capacity)};
-    if (size > 0) std::memcpy(buffer, output.data, size);
-    return {};
+    return copy_output(output, index, buffer, capacity, written);
   });
+}
+
+quern_nn_errno quern_nn_compute_single(quern_nn_instance* instance, uint32_t context) {
+  return with_context(instance, context, [](ContextUse& use) { return use.compute_single(); });
+}
+
+quern_nn_errno quern_nn_get_output_single(quern_nn_instance* instance, uint32_t context,
+                                          size_t index, void* buffer, size_t capacity,
+                                          size_t* written) {
+  return with_context(instance, context, [&](ContextUse& use) -> Error {
+    QUERN_NN_NOT_NULL(written);
+    TensorView output;
+    QUERN_NN_TRY(use.output_single(index, &output));
+    return copy_output(output, index, buffer, capacity, written);
+  });
+}
+
+quern_nn_errno quern_nn_fini_single(quern_nn_instance* instance, uint32_t context) {
+  return with_context(instance, context, [](ContextUse& use) { return use.fini_single(); });
 }
 
 // ---- contexts in use ---------------------------------------------------------------------------

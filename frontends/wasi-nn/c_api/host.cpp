@@ -7,6 +7,7 @@
 #include "frontends/wasi-nn/c_api/handles.h"
 #include "frontends/wasi-nn/config.h"
 #include "frontends/wasi-nn/metrics.h"
+#include "frontends/wasi-nn/prompts/folder_prompts.h"
 #include "frontends/wasi-nn/records.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
@@ -90,6 +91,7 @@ Error read_options(const quern_nn_tenant_options* given, TenantOptions* options)
   options->any_encoding = value.any_encoding != 0;
   options->gpu_or_nothing = value.gpu_or_nothing != 0;
   options->share_graphs = value.share_graphs != 0;
+  options->read_folder = &read_prompt_folder;
   if (value.gpu) options->gpu = value.gpu;
   if (value.everywhere != QUERN_NN_AS_ASKED)
     QUERN_NN_TRY(
@@ -201,7 +203,7 @@ quern_nn_errno quern_nn_tenant_share(quern_nn_tenant* tenant, const char* name,
     QUERN_NN_NOT_NULL(owners_name);
     std::shared_ptr<ChargedGraph> graph;
     QUERN_NN_TRY(owner->tenant->find(owners_name, &graph));
-    return tenant->tenant->add(name, graph->shared());
+    return tenant->tenant->add(name, graph->shared(), graph->prompts());
   });
 }
 

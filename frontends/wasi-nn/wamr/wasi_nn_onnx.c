@@ -131,9 +131,8 @@ QUERN_EXPORT wasi_nn_error load_by_name(void* context, const char* name, uint32_
 QUERN_EXPORT wasi_nn_error load_by_name_with_config(void* context, const char* name, uint32_t bytes,
                                                     const char* config, uint32_t config_bytes,
                                                     uint32_t* graph) {
-  (void)config; /* for language models */
-  (void)config_bytes;
-  return load_by_name(context, name, bytes, graph);
+  return answer(quern_nn_load_by_name_with_config(instance_of(context), name, bytes, config,
+                                                  config_bytes, graph));
 }
 
 QUERN_EXPORT wasi_nn_error init_execution_context(void* context, uint32_t graph,

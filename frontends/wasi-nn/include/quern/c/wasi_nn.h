@@ -34,8 +34,8 @@
 extern "C" {
 #endif
 
-/* The numbers of witx, and one for a missed deadline, which guests of witx see as a runtime
- * error. */
+/* The numbers of witx, those from 100 on that hosts of prompts agree on, and one for a missed
+ * deadline, which guests of witx see as a runtime error. */
 typedef int32_t quern_nn_errno;
 enum {
   QUERN_NN_SUCCESS = 0,
@@ -47,6 +47,10 @@ enum {
   QUERN_NN_UNSUPPORTED_OPERATION = 6,
   QUERN_NN_TOO_LARGE = 7,
   QUERN_NN_NOT_FOUND = 8,
+  QUERN_NN_END_OF_SEQUENCE = 100, /* the answer has ended */
+  QUERN_NN_CONTEXT_FULL = 101,    /* the text so far can be read */
+  QUERN_NN_PROMPT_TOO_LONG = 102,
+  QUERN_NN_MODEL_NOT_FOUND = 103, /* for guests; no call of this host gives it */
   QUERN_NN_TIMED_OUT = 256
 };
 /* "invalid_argument"; "unknown" for a number that is none. Static. */
@@ -136,8 +140,9 @@ QUERN_EXPORT quern_nn_errno quern_nn_tenant_create_from_file(const char* path,
 QUERN_EXPORT void quern_nn_tenant_destroy(quern_nn_tenant* tenant);
 
 /* Adds a model under a name of 1 to 256 bytes for the instances of this tenant, and compiles it
- * at once. Errors: invalid_argument (also if the name is taken), too_large, not_found (the file),
- * and those of the model. */
+ * at once: a file, or the folder of a language model, whose contexts take prompts
+ * (docs/wasi-nn.md). Errors: invalid_argument (also if the name is taken), too_large, not_found
+ * (the file), and those of the model. */
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_add_file(quern_nn_tenant* tenant, const char* name,
                                                      const char* path, quern_nn_target target);
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_add_bytes(quern_nn_tenant* tenant, const char* name,
@@ -266,6 +271,14 @@ QUERN_EXPORT quern_nn_errno quern_nn_load(quern_nn_instance* instance, const que
 /* `name` need not be terminated. Errors: not_found. */
 QUERN_EXPORT quern_nn_errno quern_nn_load_by_name(quern_nn_instance* instance, const char* name,
                                                   size_t bytes, uint32_t* graph);
+/* The same with options of a language model as JSON, whose keys docs/wasi-nn.md lists. The first
+ * load has them: a second load of the name gives the same graph. Other models have no options.
+ * Errors: also invalid_encoding (no JSON), invalid_argument (a value of the wrong kind), too_large.
+ */
+QUERN_EXPORT quern_nn_errno quern_nn_load_by_name_with_config(quern_nn_instance* instance,
+                                                              const char* name, size_t bytes,
+                                                              const char* config,
+                                                              size_t config_bytes, uint32_t* graph);
 /* Contexts of the graph no longer compute. */
 QUERN_EXPORT quern_nn_errno quern_nn_unload(quern_nn_instance* instance, uint32_t graph);
 /* Contexts of the graph stay valid. */
@@ -291,7 +304,8 @@ QUERN_EXPORT quern_nn_errno quern_nn_finalize_execution_context(quern_nn_instanc
                                                                 uint32_t context);
 
 /* The elements are copied once. Errors: invalid_argument if type, rank, a fixed dimension or
- * the number of bytes does not match the model; too_large; busy. */
+ * the number of bytes does not match the model; too_large; busy. Input 0 of a language model is a
+ * prompt, bytes of type QUERN_U8 of any dimensions; 1 is its options, as above. */
 QUERN_EXPORT quern_nn_errno quern_nn_set_input(quern_nn_instance* instance, uint32_t context,
                                                size_t index, const quern_tensor* tensor);
 QUERN_EXPORT quern_nn_errno quern_nn_compute(quern_nn_instance* instance, uint32_t context);
@@ -300,6 +314,16 @@ QUERN_EXPORT quern_nn_errno quern_nn_compute(quern_nn_instance* instance, uint32
 QUERN_EXPORT quern_nn_errno quern_nn_get_output(quern_nn_instance* instance, uint32_t context,
                                                 size_t index, void* buffer, size_t capacity,
                                                 size_t* written);
+
+/* For contexts of language models: one token more, and its bytes as output 0; the first compute
+ * after the prompt is set computes that, and so does the first after quern_nn_fini_single().
+ * Errors: end_of_sequence, context_full, prompt_too_long; invalid_argument, there is no prompt;
+ * those of quern_nn_compute() and quern_nn_get_output(); unsupported_operation, another model. */
+QUERN_EXPORT quern_nn_errno quern_nn_compute_single(quern_nn_instance* instance, uint32_t context);
+QUERN_EXPORT quern_nn_errno quern_nn_get_output_single(quern_nn_instance* instance,
+                                                       uint32_t context, size_t index, void* buffer,
+                                                       size_t capacity, size_t* written);
+QUERN_EXPORT quern_nn_errno quern_nn_fini_single(quern_nn_instance* instance, uint32_t context);
 
 /* Exclusive use of a context by one thread: other threads get busy until quern_nn_use_end().
  * Keeps the instance alive. */

@@ -79,6 +79,9 @@ QUERN_NN_WASM2C(compute, QUERN_NN_WASM2C_1, a)
 QUERN_NN_WASM2C(get_output, QUERN_NN_WASM2C_5, a, b, c, d, e)
 QUERN_NN_WASM2C(unload, QUERN_NN_WASM2C_1, a)
 QUERN_NN_WASM2C(finalize_execution_context, QUERN_NN_WASM2C_1, a)
+QUERN_NN_WASM2C(compute_single, QUERN_NN_WASM2C_1, a)
+QUERN_NN_WASM2C(get_output_single, QUERN_NN_WASM2C_5, a, b, c, d, e)
+QUERN_NN_WASM2C(fini_single, QUERN_NN_WASM2C_1, a)
 
 #ifdef __cplusplus
 }
