@@ -10,6 +10,7 @@
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/opened_file.h"
+#include "tools/inspect_page.h"
 #include "tools/opened.h"
 #include "tools/operators.h"
 #include "tools/verbs.h"
@@ -240,6 +241,14 @@ Result<Opened> open_planned(const InspectArgs& args, const Console& console) {
   return o;
 }
 
+// For a picture, which is drawn without kernels, too.
+std::optional<Opened> open_drawn(const InspectArgs& args, const Console& console) {
+  auto opened = open_planned(args, console);
+  if (opened) return *std::move(opened);
+  console.warn(cat("no plan can be made, kernels are not shown: ", opened.error().message()));
+  return std::nullopt;
+}
+
 std::string needs_text(const ArtefactNeeds& needs) {
   std::string text;
   for (const std::string& name : needs.operators) text += cat("operator ", name, "\n");
@@ -268,6 +277,9 @@ Result<ExitCode> show_needs(const InspectArgs& args) {
 
 // What `quern compile` wrote.
 Result<ExitCode> inspect_artefact(const InspectArgs& args, const Console& console) {
+  if (!args.html.empty())
+    return Status(Code::invalid_argument,
+                  "--html draws a model, and this file is compiled: give the model it was made of");
   std::optional<Opened> opened;
   std::shared_ptr<const Executable> executable;
   if (args.plan) {
@@ -305,6 +317,8 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   if (args.model.empty())
     return Status(Code::invalid_argument, "which model? `quern inspect MODEL`");
   if (args.needs) return show_needs(args);
+  if (args.html.empty() && !args.profile.empty())
+    return Status(Code::invalid_argument, "--profile colours the nodes of a page: add --html FILE");
   if (is_artefact_file(args.model)) return inspect_artefact(args, console);
   std::vector<std::string> problems;
   std::vector<std::string> warnings;
@@ -314,26 +328,31 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   if (!model && model.error().code() == Code::not_found) return std::move(model).error();
   if (!model) return report_problems(args, model.error(), std::move(problems), console);
   for (const std::string& w : warnings) console.warn(w);
+  std::optional<Opened> opened;
+  if (args.plan) {
+    QUERN_ASSIGN(opened, open_planned(args, console));
+  } else if (!args.html.empty()) {
+    opened = open_drawn(args, console);
+  }
+  if (!args.html.empty())
+    QUERN_TRY(write_graph_page(args, *model, opened ? &*opened : nullptr, console));
+  if (!args.html.empty() && !args.plan && !args.text && !args.json) return ExitCode::ok;
   if (args.text && !args.plan) {
     print(model->text());
     return ExitCode::ok;
   }
   const GraphCounts counts = count_graph(model->graph());
-  std::optional<Opened> opened;
-  if (args.plan) {
-    QUERN_ASSIGN(opened, open_planned(args, console));
-  }
   if (args.json) {
     Json j = model_json(args, *model, &counts);
-    if (opened) j["plan"] = plan_json(opened->session->plan_info());
+    if (opened && args.plan) j["plan"] = plan_json(opened->session->plan_info());
     print(j.document());
     return ExitCode::ok;
   }
   show_metadata(args, model->metadata(), &counts, console);
   show_interface(*model, console);
   show_operators(counts, console);
-  if (opened && args.text) print("\n" + opened->executable->text());
-  if (opened) show_plan(opened->session->plan_info(), console);
+  if (args.plan && args.text) print("\n" + opened->executable->text());
+  if (args.plan) show_plan(opened->session->plan_info(), console);
   return ExitCode::ok;
 }
 

@@ -215,7 +215,10 @@ Verb inspect_row(InspectArgs& a) {
              "model that is refused, "
              "everything that is in the way, not just the first problem.\n\n"
              "With --plan: the kernel of every node, memory, and what falls back to reference "
-             "kernels."};
+             "kernels.\n\n"
+             "With --html: the graph as a picture, before and after the passes, in a page that "
+             "loads nothing from elsewhere. Nodes are coloured by family, or by time, FLOP, bytes "
+             "and memory; groups, bodies and post-ops fold; / searches."};
   v.options.push_back(optional_model_row(a.model));
   append(
       v.options,
@@ -223,6 +226,14 @@ Verb inspect_row(InspectArgs& a) {
         .help = "the graph as text; with --plan: after the passes",
         .target = &a.text},
        {.names = "--plan", .help = "the kernels chosen, for the shapes given", .target = &a.plan},
+       {.names = "--html",
+        .value = "FILE.html",
+        .help = "writes a page with the graph, drawn",
+        .target = &a.html},
+       {.names = "--profile",
+        .value = "FILE.json",
+        .help = "with --html: times to colour nodes by, as `quern profile --json` prints them",
+        .target = &a.profile},
        {.names = "--needs",
         .help = "the operators and types that a build for this model needs (QUERN_OPS_FROM)",
         .target = &a.needs},
@@ -236,7 +247,10 @@ Verb inspect_row(InspectArgs& a) {
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern inspect model.onnx", "what is in it, and is it supported?"},
                 {"quern inspect model.onnx --plan --shape 1x3x320x320", "which kernels run"},
-                {"quern inspect model.onnx --text", "the graph"}};
+                {"quern inspect model.onnx --text", "the graph"},
+                {"quern profile model.onnx --json > p.json; quern inspect model.onnx --html "
+                 "graph.html --profile p.json",
+                 "the graph, drawn, with the time of each node"}};
   return v;
 }
 

@@ -143,6 +143,8 @@ struct InspectArgs {
   bool plan = false;
   bool operators = false;
   bool needs = false;
+  std::string html;
+  std::string profile;  // what `quern profile --json` wrote; "": none
   bool json = false;
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/picture/page.h"
 #include "tools/measurement.h"
 #include "tools/opened.h"
 #include "tools/whole_file.h"
@@ -189,14 +190,15 @@ std::string picture(const std::string& title, const std::vector<Point>& points) 
   return s + "</svg>\n";
 }
 
+constexpr std::string_view frontier_style = R"css(
+main { max-width: 64rem; } svg rect { fill: var(--card); } svg text { fill: var(--ink); }
+svg path { stroke: var(--line); } svg path:last-of-type { stroke: var(--accent); } svg circle { fill: var(--accent); }
+)css";
+
 std::string page(const std::string& title, const std::string& svg) {
-  return cat(
-      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<title>",
-      html_text(title),
-      "</title>\n<style>body { margin: 1em auto; max-width: 60em; } "
-      "svg { width: 100%; height: auto; }</style>\n",
-      svg, "</html>\n");
+  return cat(page_begin(title, frontier_style),
+             "<main><div class=\"zoomed\" role=\"region\" aria-label=\"time over bytes\">", svg,
+             "</div></main>\n", page_end(""));
 }
 
 }  // namespace

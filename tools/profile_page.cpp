@@ -1,47 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTML page of a profile: data as JSON, drawn by a script in the page.
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/picture/page.h"
 #include "tools/console.h"
 #include "tools/profile_data.h"
 
 namespace quern::tools {
 namespace {
 
-constexpr std::string_view head = R"html(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<style>
-:root { color-scheme: light dark; --line: #8884; --accent: #b5541c; }
-body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 72rem; padding: 0 1rem; }
-h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+constexpr std::string_view profile_style = R"css(
 th, td { text-align: right; padding: .15rem .5rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { cursor: pointer; user-select: none; position: sticky; top: 0; background: Canvas; }
+th { position: sticky; top: 0; background: var(--card); padding: 0; }
+th button { border: 0; background: none; font-weight: 600; width: 100%; text-align: inherit; padding: .15rem .5rem; }
+.scroll { max-height: 80vh; }
 td.text, th.text { text-align: left; max-width: 22rem; overflow: hidden; text-overflow: ellipsis; }
-tr.reference td { color: var(--accent); }
-svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: CanvasText; }
-.grid { stroke: var(--line); } .roof { stroke: CanvasText; stroke-width: 1.5; }
-circle { fill: var(--accent); fill-opacity: .45; stroke: var(--accent); }
-#timeline { width: 100%; height: 112px; display: block; border: 1px solid var(--line); }
-#hint { min-height: 1.5em; color: GrayText; }
-</style>
-)html";
+td:first-child, th:first-child { position: sticky; left: 0; background: var(--card); z-index: 1; max-width: 40vw; }
+tr.reference td { color: var(--mark); }
+svg text { font-size: 11px; fill: var(--ink); }
+.grid { stroke: var(--line); } .roof { stroke: var(--ink); stroke-width: 1.5; }
+circle { fill: var(--mark); fill-opacity: .45; stroke: var(--mark); }
+#timeline { width: 100%; height: 112px; display: block; border: 1px solid var(--line); border-radius: 6px; background: var(--card);
+  touch-action: pan-y; margin-top: 6px; }
+#hint { min-height: 1.5em; margin: .2rem 0; color: var(--soft); }
+)css";
 
 constexpr std::string_view body = R"html(
 <p id="total"></p>
 <h2>Timeline of one run</h2>
-<p>The wheel zooms, dragging moves.</p>
-<canvas id="timeline"></canvas><p id="hint"></p>
+<p class="quiet">Dragging moves, pinching, + and - zoom, and so does the wheel once the picture has the focus.</p>
+<div id="zoom"></div>
+<canvas id="timeline" tabindex="0" role="application" aria-label="kernels over time; arrow keys move, plus and minus zoom, 0 shows all"></canvas>
+<p id="hint" aria-live="polite"></p>
 <h2>Roofline</h2>
-<p>A dot is a kernel, its area the share of the time. "of roof" below: how near a kernel comes to what the
+<p class="quiet">A dot is a kernel, its area the share of the time. "of roof" below: how near a kernel comes to what the
 arithmetic or a copy of its bytes would take at least; in a cache it may pass 100 %.</p>
+<div class="zoomed" role="region" aria-label="roofline">
 )html";
 
-constexpr std::string_view tables = R"html(
-<h2>Operators</h2><table id="operators"></table>
-<h2>Kernels</h2><p>A heading sorts. Coloured rows run the plainest loop of the operator.</p><table id="kernels"></table>
+constexpr std::string_view tables = R"html(</div>
+<h2>Operators</h2><div class="scroll" tabindex="0" role="region" aria-label="operators"><table id="operators"></table></div>
+<h2>Kernels</h2><p class="quiet">A heading sorts. Coloured rows run the plainest loop of the operator.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="kernels"><table id="kernels"></table></div>
 )html";
 
-constexpr std::string_view script = R"html(
+constexpr std::string_view script = R"js(
+const data = JSON.parse(document.getElementById('data').textContent);
 const text = (v, digits = 1) => v.toLocaleString('en', {maximumFractionDigits: digits, minimumFractionDigits: digits});
 const time = ms => ms >= 1 ? text(ms, 2) + ' ms' : text(ms * 1000) + ' us';
 const si = v => { let i = 0; while (v >= 1000 && i < 4) { v /= 1000; ++i; } return text(v, i ? 2 : 0) + ['', ' k', ' M', ' G', ' T'][i]; };
@@ -69,9 +72,18 @@ function table(id, rows, columns) {
     const head = element.insertRow();
     columns.forEach(([name, , format], i) => {
       const cell = document.createElement('th');
-      cell.textContent = name + (i === sorted ? (descending ? ' ▾' : ' ▴') : '');
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = name + (i === sorted ? (descending ? ' ▾' : ' ▴') : '');
       if (!format) cell.className = 'text';
-      cell.onclick = () => { descending = i === sorted ? !descending : !!format; sorted = i; draw(); };
+      if (i === sorted) cell.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
+      button.onclick = () => {
+        descending = i === sorted ? !descending : !!format;
+        sorted = i;
+        draw();
+        head.cells[i].firstChild.focus();
+      };
+      cell.append(button);
       head.append(cell);
     });
     for (const row of rows) {
@@ -95,7 +107,7 @@ const end = data.timeline.length ? data.timeline[data.timeline.length - 1][1] : 
 let from = 0, span = end;
 const lanes = [...new Set(data.timeline.map(t => t[4]))], names = ['host', 'device', 'up', 'down'];
 const gutter = lanes.length > 1 ? 48 : 0;  // for their names
-const timeAt = e => from + Math.max(e.offsetX - gutter, 0) / (canvas.clientWidth - gutter) * span;
+const timeAt = x => from + Math.max(x - gutter, 0) / (canvas.clientWidth - gutter) * span;
 const hue = op => { let h = 7; for (const c of op) h = (h * 31 + c.charCodeAt(0)) % 360; return h; };
 function paint() {
   const scale = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
@@ -120,29 +132,24 @@ function paint() {
   g.fillText(time((from + span) / 1000), w - 2, 12);
 }
 function keep() { span = Math.min(span, end); from = Math.min(Math.max(from, 0), end - span); paint(); }
-canvas.onwheel = e => {
-  e.preventDefault();
-  const at = timeAt(e), factor = e.deltaY > 0 ? 1.25 : 0.8;
-  const share = (at - from) / span;
-  span = Math.max(span * factor, 1); from = at - share * span; keep();
-};
-canvas.onmousemove = e => {
-  if (e.buttons) { from -= e.movementX / (canvas.clientWidth - gutter) * span; keep(); }
-  const at = timeAt(e);
-  const row = Math.floor((e.offsetY - 16) / (canvas.clientHeight - 32) * Math.max(lanes.length, 1));
+function tell(x, y) {
+  const at = timeAt(x), row = Math.floor((y - 16) / (canvas.clientHeight - 32) * Math.max(lanes.length, 1));
   const hit = data.timeline.find(([begin, stop, , , lane]) => begin <= at && at < stop && lane === lanes[row]);
   hint.textContent = hit ? `${hit[2]} ${hit[3]}: ${time((hit[1] - hit[0]) / 1000)}` : '';
-};
-window.onresize = paint;
-paint();
-)html";
-
-// JSON inside of <script>: no text may close the element.
-std::string for_script(const std::string& json) {
-  std::string s;
-  for (char c : json) s += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return s;
 }
+const moves = {
+  move(dx) { from -= dx / (canvas.clientWidth - gutter) * span; keep(); },
+  zoom(factor, x) {
+    const at = timeAt(x), share = (at - from) / span;
+    span = Math.max(span / factor, 1);
+    from = at - share * span;
+    keep();
+  },
+  reset() { from = 0; span = end; keep(); }, hover: tell, tap: tell};
+gestures(canvas, moves);
+zoomButtons(canvas, moves, document.getElementById('zoom'));
+new ResizeObserver(paint).observe(canvas);
+)js";
 
 }  // namespace
 
@@ -159,11 +166,10 @@ std::string html_page(const Profile& profile) {
     timeline.push(std::move(row));
   }
   data["timeline"] = std::move(timeline);
-  std::string title;
-  for (char c : shown(profile.model)) title += c == '<' || c == '&' ? '?' : c;
-  return cat(head, "<title>", title, "</title></head><body>\n<h1>", title, "</h1>", body,
-             roofline_svg(profile), tables, "<script>\nconst data = ", for_script(data.dump()),
-             ";\n", script, "</script></body></html>\n");
+  return cat(page_begin(profile.model, profile_style), "<main>\n<h1>", html_text(profile.model),
+             "</h1>", body, roofline_svg(profile), tables,
+             "<script type=\"application/json\" id=\"data\">", json_in_page(data.line()),
+             "</script></main>\n", page_end(script));
 }
 
 }  // namespace quern::tools

@@ -6,6 +6,7 @@
 
 #include "engine/vocabulary/readable.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/picture/page.h"
 
 namespace quern {
 namespace {
@@ -212,33 +213,39 @@ std::string svg_element(const PlanPicture& p) {
              fixed_text(PlanChart::width, 0), " ",
              fixed_text(panels.back().top + PlanChart::height, 0), "\">\n<style>", picture_style,
              "</style>\n",
-             "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text class=\"title\" x=\"",
+             "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text "
+             "class=\"title\" x=\"",
              fixed_text(PlanChart::left, 0), "\" y=\"24\">", html_text(p.title), "</text>\n",
              charts, "</svg>\n");
 }
 
-constexpr std::string_view page_style = R"css(
-body { font: 14px system-ui, sans-serif; margin: 1rem; color: #222; }
-svg.plan { width: 100%; height: auto; max-height: 80vh; display: none; } .two svg.plan { max-height: 46vh; }
-svg.shown { display: block; } #hint { min-height: 1.5em; font-weight: 600; }
-select { max-width: 45%; } table { border-collapse: collapse; margin-top: 1rem; }
-td, th { padding: 2px 8px; text-align: left; vertical-align: top; border-top: 1px solid #eee; }
-td.n { text-align: right; white-space: nowrap; } td.bar { width: 180px; } tr.peak { background: #fee; }
-td.bar div { background: #68a; height: 10px; margin-top: 4px; }
+constexpr std::string_view plan_page_style = R"css(
+main { max-width: none; } h1 { margin-bottom: .6rem; }
+svg.plan { display: none; } svg.shown { display: block; }
+svg.plan .paper { fill: var(--card); } svg.plan text { fill: var(--ink); } svg.plan .grid { stroke: var(--line); }
+svg.plan .live { stroke: var(--ink); } svg.plan .name { fill: var(--ink); stroke: var(--card); stroke-width: 2px; stroke-opacity: .6; paint-order: stroke; }
+svg.plan .bound { stroke: var(--mark); } svg.plan rect.b { stroke: var(--card); }
+svg.plan rect.b:hover, svg.plan rect.same { stroke: var(--ink); }
+#hint { min-height: 1.5em; font-weight: 600; margin: .4rem 0; }
+.choices { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; } select { max-width: 100%; }
+#steps { margin-top: 1rem; } #steps table { min-width: 40rem; }
+td, th { padding: 2px 8px; text-align: left; vertical-align: top; border-top: 1px solid var(--line); }
+td.n { text-align: right; white-space: nowrap; } td.bar { width: 180px; } tr.peak { background: color-mix(in srgb, var(--mark) 18%, transparent); }
+td.bar div { background: var(--accent); height: 10px; margin-top: 4px; }
 )css";
 
-constexpr std::string_view page_script = R"html(<script>
+constexpr std::string_view plan_page_script = R"js(
 const plans = [...document.querySelectorAll('svg.plan')], one = document.getElementById('one'),
       other = document.getElementById('other'), moved = document.getElementById('moved');
 const boxes = plan => [...plan.querySelectorAll('rect.b')];
 const show = () => {
   const shown = [plans[one.selectedIndex], plans[other.selectedIndex - 1]].filter(p => p);
   plans.forEach(p => p.classList.toggle('shown', shown.includes(p)));
-  document.body.classList.toggle('two', shown.length === 2 && shown[0] !== shown[1]);
   if (shown.length === 2) shown[0].parentNode.append(shown[0], shown[1]);
   const places = shown.map(p => new Map(boxes(p).map(b => [b.dataset.i, b.dataset.o])));
   shown.forEach((p, k) => boxes(p).forEach(b => b.classList.toggle('stays',
     moved.checked && shown.length === 2 && places[1 - k].get(b.dataset.i) === b.dataset.o)));
+  window.dispatchEvent(new Event('resize'));
 };
 one.onchange = other.onchange = moved.onchange = show;
 show();
@@ -249,7 +256,7 @@ document.onmouseover = e => {
   if (box && e.target.dataset.i)
     document.querySelectorAll(`rect.b[data-i="${e.target.dataset.i}"]`).forEach(b => b.classList.add('same'));
 };
-</script>)html";
+)js";
 
 // A table of the buffers that begin, end and are live in every step, with the fullest step marked.
 std::string steps_table(const MemoryProblem& problem, const std::vector<std::string>& names) {
@@ -282,6 +289,7 @@ std::string steps_table(const MemoryProblem& problem, const std::vector<std::str
   for (const Piece& p : pieces_of(problem))
     for (std::int64_t t = p.first; t < p.end; ++t) row(t).live += p.to - p.from;
   std::string s =
+      "<div id=\"steps\" class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"steps\">"
       "<table><tr><th>step</th><th></th><th>live</th><th></th><th>begins</th><th>ends</th></tr>\n";
   for (std::int64_t t = first; t < end; ++t) {
     const auto n = static_cast<std::size_t>(t);
@@ -293,7 +301,7 @@ std::string steps_table(const MemoryProblem& problem, const std::vector<std::str
              "</td><td class=\"bar\"><div style=\"width:", fixed_text(100 * share, 1),
              "%\"></div></td><td>", row(t).begins, "</td><td>", row(t).ends, "</td></tr>\n");
   }
-  return s + "</table>\n";
+  return s + "</table></div>\n";
 }
 
 }  // namespace
@@ -313,14 +321,14 @@ std::string plan_page(const std::string& title, const std::vector<PlanPicture>& 
     second += cat("<option", chosen ? " selected" : "", ">", html_text(p.title), "</option>");
     plans += svg_element(p);
   }
-  return cat("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
-             html_text(title), "</title>\n<style>", page_style,
-             "</style></head><body>\n<select id=\"one\">", options,
-             "</select> <select id=\"other\">", second,
-             "</select> <label><input type=\"checkbox\" id=\"moved\" checked> fade what lies where "
-             "it does in the other</label>\n<div id=\"hint\"></div>\n<div>",
+  return cat(page_begin(title, plan_page_style), "<main><h1>", html_text(title),
+             "</h1>\n<div class=\"choices\"><select id=\"one\" aria-label=\"a plan\">", options,
+             "</select><select id=\"other\" aria-label=\"a second plan\">", second,
+             "</select><label><input type=\"checkbox\" id=\"moved\" checked> fade what lies where "
+             "it does in the other</label></div>\n<div id=\"hint\" aria-live=\"polite\"></div>\n"
+             "<div class=\"zoomed\" data-small=\"2.4\" role=\"region\" aria-label=\"plans\">",
              plans, "</div>\n", pictures.empty() ? "" : steps_table(*pictures[0].problem, steps),
-             page_script, "</body></html>\n");
+             "</main>\n", page_end(plan_page_script));
 }
 
 }  // namespace quern
