@@ -39,7 +39,8 @@ class Interrupt {
       is_raised = true;
       if (NextLogits* now = active) now->cancel();
     };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    // What is being written when it comes is written.
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(SIGINT, &action, &before_);
   }
   ~Interrupt() {

@@ -4,6 +4,7 @@
   generate_test.py QUERN ROOT
 """
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -90,18 +91,43 @@ def check_errors(folder, parent):
     assert "genai_config.json" in run(broken, "-p", "x", fails=True).stderr
 
 
+def full_pipe():
+    """The ends of a pipe that takes not one byte more, and how many are in it."""
+    r, w = os.pipe()
+    os.set_blocking(w, False)
+    held = 0
+    try:
+        while True:
+            held += os.write(w, b"." * (1 if held else 1 << 20))
+    except BlockingIOError:
+        os.set_blocking(w, True)
+        return r, w, held
+
+
+def sleeps(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 def check_interrupt(folder):
-    process = subprocess.Popen([QUERN, "generate", str(folder), "--chat", "-t", "1", "-n", "90", "--json"],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    process.stdin.write("a\n")
-    process.stdin.flush()
-    time.sleep(0.2)
+    """Ctrl-C while the first token waits for a reader: the answer ends there, and the exit code says so."""
+    whole = run(folder, "-p", "A run", "-n", 90).stdout
+    r, w, held = full_pipe()
+    process = subprocess.Popen([QUERN, "generate", str(folder), "-p", "A run", "-t", "1", "-n", "90"], stdout=w,
+                               stderr=subprocess.PIPE, text=True)
+    os.close(w)
+    asleep, end = 0, time.monotonic() + 60
+    while asleep < 10 and time.monotonic() < end:
+        time.sleep(0.03)
+        asleep = asleep + 1 if sleeps(process.pid) else 0
+    assert asleep == 10 and process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.stdin.close()
-    process.wait(timeout=60)
+    with open(r, "rb") as pipe:
+        text = pipe.read()[held:].decode()
     errors = process.stderr.read()
-    assert process.returncode in (0, 1, -signal.SIGINT), (process.returncode, errors)
+    assert process.wait(timeout=60) == 1, (process.returncode, errors)
     assert "quern generate:" not in errors, errors
+    assert text.endswith("\n") and len(text) > 1 and whole.startswith(text[:-1]), (text, whole)
+    assert len(text) < len(whole) / 4, (text, whole)
 
 
 def main():
