@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // This measures what the wasi-nn front end adds to the cost of a guest's call:
 //   quern-wasi-nn-bench [--benchmark_...] [MODEL.onnx with one input, f32 or f16; by default
-//   digits]
+//   digits, or the folder of a language model, of which a token is measured then]
 #include <cstring>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -10,6 +12,9 @@
 
 #include <quern/session.h>
 
+#include "frontends/language/generator.h"
+#include "frontends/language/model_folder.h"
+#include "frontends/wasi-nn/prompts/folder_prompts.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
 
@@ -47,6 +52,21 @@ struct BenchGuest {
     call("init_execution_context", {1, out_at});
     const ValueSpec& input = graph->graph().inputs().at(0);
     place_tensor(input.dtype, input_shape(input));
+  }
+
+  // With a context of a language model.
+  BenchGuest(std::shared_ptr<Instance> of, std::string_view options) : instance(std::move(of)) {
+    memory.resize(data_at + 4096);
+    std::memcpy(memory.data() + name_at, "model", 5);
+    std::memcpy(memory.data() + data_at, options.data(), options.size());
+    call("load_by_name_with_config",
+         {name_at, 5, data_at, static_cast<std::uint32_t>(options.size()), out_at});
+    call("init_execution_context", {1, out_at});
+  }
+  void put_text(std::uint32_t size) {
+    put(record_at + 8, 3);
+    put(record_at + 12, data_at);
+    put(record_at + 16, size);
   }
 
   void place_tensor(DType dtype, const Shape& shape) {
@@ -217,11 +237,66 @@ void load_by_name_of_next_instance(benchmark::State& state) {
 }
 BENCHMARK(load_by_name_of_next_instance);
 
+// ---- a token ------------------------------------------------------------------------------------
+
+constexpr const char* prompt = "The limit of a model is";
+
+// Answers to the prompt, one after the other, without the front end.
+void token_of_generator(benchmark::State& state) {
+  const auto folder = language::ModelFolder::read(model_path);
+  auto graph = SharedGraph::open(folder->decoder_file, {Target::cpu, 1});
+  auto decoder = language::open_decoder(*(*graph)->executable(Target::cpu), folder->names,
+                                        std::min<std::int64_t>(folder->context_length, 4096));
+  const auto tokens = folder->tokenizer->encode(prompt);
+  const language::GenerateOptions options{.sampling = {.temperature = 0},
+                                          .max_new_tokens = std::numeric_limits<int>::max(),
+                                          .end_ids = folder->end_ids,
+                                          .unit = language::TextUnit::bytes};
+  std::optional<language::Generator> generator;
+  for (auto _ : state) {
+    if (!generator || generator->end() != language::Generator::End::none) {
+      state.PauseTiming();
+      (void)(*decoder)->rewind(0);
+      generator.emplace(*language::Generator::create(**decoder, folder->tokenizer, options));
+      if (!generator->begin(*tokens).ok() || !generator->step()) state.SkipWithError("failed");
+      state.ResumeTiming();
+    }
+    benchmark::DoNotOptimize(generator->step());
+  }
+}
+
+// The same as a guest that reads each token.
+void token_of_guest(benchmark::State& state) {
+  auto tenant = Tenant::create({.threads = 1, .read_folder = &read_prompt_folder});
+  if (const Error error = tenant->add_file("model", model_path); !error.ok())
+    return state.SkipWithError(error.text.c_str());
+  BenchGuest guest(Instance::create(tenant), "{\"temp\": 0}");
+  const auto size = static_cast<std::uint32_t>(std::strlen(prompt));
+  std::memcpy(guest.memory.data() + BenchGuest::data_at, prompt, size);
+  guest.put_text(size);
+  std::uint32_t answer = 100;
+  for (auto _ : state) {
+    if (answer != 0) {
+      state.PauseTiming();
+      const std::uint32_t set = guest.call("set_input", {2, 0, BenchGuest::record_at});
+      if (set != 0 || guest.call("compute_single", {2}) != 0) state.SkipWithError("failed");
+      state.ResumeTiming();
+    }
+    answer = guest.call("compute_single", {2});
+    guest.call("get_output_single", {2, 0, BenchGuest::data_at + 1024, 256, BenchGuest::out_at});
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (argc > 1) model_path = argv[1];
+  if (std::filesystem::is_directory(model_path)) {
+    benchmark::ClearRegisteredBenchmarks();
+    benchmark::RegisterBenchmark("token_of_generator", &token_of_generator);
+    benchmark::RegisterBenchmark("token_of_guest", &token_of_guest);
+  }
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -105,9 +105,9 @@ constexpr PromptKey prompt_keys[] = {
 };
 
 // Features of other hosts, whose guests would get other results. Off, or empty, they say nothing.
-constexpr std::array missing_features = {"embedding",     "grammar",    "json-schema",
-                                         "mmproj",        "image",      "tts",
-                                         "model-vocoder", "split-mode", "tensor-split"};
+constexpr std::array missing_features = {"stream-stdout", "embedding",   "grammar", "json-schema",
+                                         "mmproj",        "image",       "tts",     "model-vocoder",
+                                         "split-mode",    "tensor-split"};
 
 bool is_switched_off(const JsonOptions& value) {
   return value.is_null() || value == false ||

@@ -214,6 +214,31 @@ TEST(Tokenizer, EndsOnFilesThatMeanHarm) {
   expect_ends(parsed(file_with(letters, grows + "]}")), many);
 }
 
+// The bytes of one token after the other are those of all, however characters lie in tokens.
+TEST(StreamDecoder, GivesBytesAsTheyCome) {
+  const auto tokenizer = parsed(file_with(
+      R"({"type": "BPE", "vocab": {"a": 0, "\u00c3": 1, "\u00a9": 2, "<|s|>": 3}, "merges": []})",
+      R"("decoder": {"type": "ByteLevel"}, "added_tokens": [{"id": 3, "content": "<|s|>", "special": true,
+         "normalized": false, "lstrip": false, "rstrip": false, "single_word": false}])"));
+  StreamDecoder stream(tokenizer);
+  std::vector<std::string> parts;
+  for (const TokenId id : {0, 1, 2, 3, 1, 0}) parts.push_back(*stream.add_bytes(id));
+  EXPECT_EQ(parts, (std::vector<std::string>{"a", "\xC3", "\xA9", "", "\xC3", "a"}));
+  EXPECT_EQ(*stream.finish(), "");
+}
+
+TEST(StreamDecoder, HoldsWhatItsDecoderShowsOtherwiseLater) {
+  const auto tokenizer = parsed(file_with(
+      R"({"type": "BPE", "byte_fallback": true, "vocab": {"a": 0, "<0xC3>": 1, "<0xA9>": 2},
+          "merges": []})",
+      R"("decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})"));
+  StreamDecoder stream(tokenizer);
+  std::vector<std::string> parts;
+  for (const TokenId id : {0, 1, 2, 0, 1}) parts.push_back(*stream.add_bytes(id));
+  EXPECT_EQ(parts, (std::vector<std::string>{"a", "", "\xC3\xA9", "a", ""}));
+  EXPECT_EQ(*stream.finish(), "\xEF\xBF\xBD");
+}
+
 TEST(Tokenizer, HasALimitOfText) {
   const auto tokenizer = parsed(file_with(letters));
   EXPECT_EQ(tokenizer->encode(std::string(Tokenizer::max_text_bytes + 1, 'a')).error().code(),

@@ -9,14 +9,11 @@ import subprocess
 import sys
 import tempfile
 
+from guests import SKIPPED, can_build, compiled, node_flags, node_version
+from prompt_model import CONTEXT, PROMPT, Model
+
 ROOT = pathlib.Path(sys.argv[1])
 EXAMPLES, RUNNER = sys.argv[2:sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1:]
-sys.path[:0] = [str(ROOT / "tests/language"), str(ROOT / "tests/wasi-nn")]
-
-from guests import SKIPPED, can_build, compiled, node_flags, node_version  # noqa: E402
-from model_folders import CONTEXT, KV, TOKENIZER, Tokenizer, Weights, expected, make_genai  # noqa: E402
-
-PROMPT = "A run"
 
 
 class Host:
@@ -30,24 +27,6 @@ class Host:
     def run(self, guest, *words, text="", before=()):
         return subprocess.run([*self.command, str(guest), *self.model, *before, "--", *words], input=text,
                               capture_output=True, text=True, errors="replace", timeout=240, check=False)
-
-
-class Model:
-    """What the decoder in Python says."""
-
-    def __init__(self, folder):
-        self.tokenizer = Tokenizer(TOKENIZER)
-        self.weights = Weights(self.tokenizer.size, 170, KV)  # whose answer to the prompt is ASCII
-        ids = self.tokenizer.encode(PROMPT)
-        self.end = expected(self.weights, True, ids, 16)[-1]  # so that an answer ends with it
-        (folder / "tokenizer.json").write_bytes(TOKENIZER.read_bytes())
-        make_genai(folder, self.weights, self.end)
-
-    def answer(self, prompt, count=1 << 20):
-        ids = self.tokenizer.encode(prompt)
-        tokens = expected(self.weights, True, ids, count, end=self.end)
-        ended = tokens[-1] == self.end
-        return len(ids), tokens, self.tokenizer.decode(tokens[:-1] if ended else tokens)
 
 
 def check_whole(host, model, guest):
