@@ -18,8 +18,8 @@ std::uint64_t link_key(std::uint32_t upper, std::uint32_t lower) {
   return std::uint64_t{upper} << 32 | lower;
 }
 
-// Links that no alignment follows: those that cross a wire, and the ends of wires beside a node
-// that has a node as its neighbour, so that paths of nodes are straight.
+// Links that no alignment follows: those that cross a wire, and the ends of wires at a node that
+// has as many nodes as wires as its neighbours on that side, so that paths of nodes are straight.
 class Refused {
  public:
   explicit Refused(const LayeredGraph& g) : g_(g) {
@@ -37,7 +37,8 @@ class Refused {
  private:
   template <class Key>
   void refuse_ends(const std::vector<std::uint32_t>& neighbours, const Key& key) {
-    if (std::ranges::none_of(neighbours, [&](std::uint32_t n) { return g_.is_node(n); })) return;
+    const auto nodes = std::ranges::count_if(neighbours, [&](auto n) { return g_.is_node(n); });
+    if (2 * static_cast<std::size_t>(nodes) < neighbours.size()) return;
     for (const std::uint32_t n : neighbours)
       if (!g_.is_node(n)) links_.insert(key(n));
   }

@@ -19,8 +19,8 @@ label { display: inline-flex; align-items: center; gap: 5px; color: var(--soft);
 #found li { padding: 4px 6px; border-radius: 4px; cursor: pointer; } #found li[aria-selected="true"] { background: var(--accent); color: var(--card); }
 #found small { opacity: .75; } #found .none { cursor: default; color: var(--soft); }
 #stage { position: relative; flex: 1; min-height: 0; display: flex; }
-#room { position: relative; flex: 1; min-width: 0; }
-#canvas { display: block; width: 100%; height: 100%; touch-action: none; cursor: grab; } #canvas:active { cursor: grabbing; }
+#room { position: relative; flex: 1; min-width: 0; min-height: 0; }
+#canvas { position: absolute; inset: 0; display: block; width: 100%; height: 100%; touch-action: none; cursor: grab; } #canvas:active { cursor: grabbing; }
 #canvas:focus-visible { outline-offset: -2px; }
 #over { position: absolute; left: 10px; bottom: 10px; right: 10px; display: flex; flex-wrap: wrap; align-items: end; justify-content: space-between; gap: 8px; pointer-events: none; }
 #over > * { pointer-events: auto; }

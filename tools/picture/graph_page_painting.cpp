@@ -105,9 +105,9 @@ function paintBox(box, in_) {
   const byHeat = colourBy !== 'family', share = byHeat ? shareOf(thing) : 0;
   const family = n ? n.family ?? 7 : 7, radius = isEnd ? HIGH / 2 : 5;
   if (!n) { pen.fillStyle = colours.edge; round(box.x + 3, box.y + 3, box.w, box.h, radius); pen.fill(); }
-  pen.fillStyle = isEnd ? colours.card : byHeat ? heat(share) : n ? fill(family) : colours.card;
+  pen.fillStyle = isEnd || box.inner.length ? colours.card : byHeat ? heat(share) : n ? fill(family) : colours.card;
   const plain = scale < .3;
-  if (plain && !byHeat && n && !isEnd) pen.fillStyle = strong(family);
+  if (plain && !byHeat && n && !isEnd && !box.inner.length) pen.fillStyle = strong(family);
   if (plain) pen.fillRect(box.x, box.y, box.w, box.h); else { round(box.x, box.y, box.w, box.h, radius); pen.fill(); }
   const isMarked = marked.has(thing);
   if (box === chosen || isMarked || !plain) {
@@ -121,8 +121,8 @@ function paintBox(box, in_) {
 }
 
 function paintTexts(box, ink) {
-  const n = box.node, cx = box.cx, room = WIDE - 16;
-  pen.textAlign = 'center';
+  const n = box.node, isOpen = box.inner.length > 0, cx = isOpen ? box.x + INNER : box.cx, room = WIDE - 16;
+  pen.textAlign = isOpen ? 'left' : 'center';
   pen.fillStyle = ink || colours.ink;
   const title = n ? n.kind ? n.name || n.op : n.op : '▸ ' + box.group.name, bold = '600 12px' + FACE;
   const under = n ? n.kind ? n.op : lastPart(n.name || '') : box.group.size + ' nodes';
@@ -173,7 +173,7 @@ let map = null;
 function paintMap(w, h) {
   map = null;
   if (placed.h * scale < h * 1.5 && placed.w * scale < w * 1.5) return;
-  const room = Math.min(w * .16, 110), small = Math.min(room / placed.w, (h - 70) / placed.h);
+  const room = Math.min(w * .1, 110), small = Math.min(room / placed.w, (h - 70) / placed.h);
   const mw = Math.max(placed.w * small, 6), mh = placed.h * small, x = w - mw - 10, y = 10;
   const dots = window.devicePixelRatio || 1;
   pen.setTransform(dots, 0, 0, dots, 0, 0);
@@ -184,7 +184,7 @@ function paintMap(w, h) {
   pen.fill();
   pen.stroke();
   for (const box of placed.boxes) {
-    if (box.within && box.within.inner.length) continue;
+    if (box.inner.length) continue;  // what is in it is drawn
     pen.fillStyle = colourBy === 'family' ? strong(box.node ? box.node.family ?? 7 : 7) : heat(shareOf(box.node || box.group));
     pen.fillRect(x + box.x * small, y + box.y * small, Math.max(box.w * small, 1), Math.max(box.h * small, .6));
   }

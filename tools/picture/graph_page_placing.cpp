@@ -46,9 +46,27 @@ function shownBoxes(view, state, index) {
   return {boxes: [...shown.values()], of};
 }
 
+// Where groups are folded, columns that have become empty are made narrow: a function from x to x.
+function squeezed(boxes) {
+  const columns = [];
+  for (const x of boxes.map(b => b.middle).sort((a, b) => a - b)) {
+    const last = columns[columns.length - 1], from = x - WIDE / 2, to = x + WIDE / 2;
+    if (last && from <= last.to) last.to = to; else columns.push({from, to, at: last ? last.at + last.to - last.from + Math.min(from - last.to, 40) : 0});
+  }
+  return x => {
+    let low = 0, high = columns.length - 1;  // the last column that begins left of x
+    while (low < high) { const mid = (low + high + 1) >> 1; if (columns[mid].from <= x) low = mid; else high = mid - 1; }
+    const here = columns[low], next = columns[low + 1], end = here.at + here.to - here.from;
+    if (x <= here.to || !next) return here.at + Math.max(Math.min(x - here.from, here.to - here.from + 20), -20);
+    return end + (x - here.to) / (next.from - here.to) * (next.at - end);
+  };
+}
+
 // Lays out a scene by what is folded: boxes, lines from (x, y) to (x, y) with the wire they are of, and their extent.
 function place(view, state, index, depth = 0) {
   const scene = view.scenes[index], {boxes, of} = shownBoxes(view, state, index);
+  const squeeze = boxes.some(b => b.group) ? squeezed(boxes) : x => x;
+  for (const box of boxes) box.middle = squeeze(box.middle);
   const rows = Array.from({length: scene.rows}, () => ({boxes: [], h: 0, y: 0, wide: []}));
   for (const box of boxes) {
     if (box.node && box.node.bodies && state.bodies.has(index + ':' + box.node.id) && depth < 8) {
@@ -78,7 +96,7 @@ function place(view, state, index, depth = 0) {
   const across = (row, x) => row.wide.reduce((sum, [middle, half]) => sum + (x > middle ? half : x < middle ? -half : 0), x);
   for (const row of rows)
     for (const box of row.boxes) { box.cx = across(row, box.middle); box.x = box.cx - box.w / 2; box.y = row.y; }
-  const lines = placeWires(scene, index, rows, of, across);
+  const lines = placeWires(scene, index, rows, of, (row, x) => across(row, squeeze(x)));
   let low = 0, high = WIDE;
   for (const box of boxes) { low = Math.min(low, box.x); high = Math.max(high, box.x + box.w); }
   for (const line of lines) { low = Math.min(low, line.low); high = Math.max(high, line.high); }
