@@ -54,6 +54,10 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.entry = value;
     return {};
   }
+  if (name == "rewritten" && (value == "basic" || value == "all")) {
+    levers.rewritten = value;
+    return {};
+  }
   if (name == "strategy") {
     levers.strategy = value;
     return {};
@@ -76,7 +80,8 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
       cat("no lever '", printable(name), "=", printable(value),
           "'; there is onednn, scratch, order, alias, optimize=on|off, "
           "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, stripes=0..100, math=bf16|bf16x3, "
-          "artefact=sealed|portable, entry=NAME, threads=N, pool=N, strategy=NAME")};
+          "artefact=sealed|portable, rewritten=basic|all, entry=NAME, threads=N, pool=N, "
+          "strategy=NAME")};
 }
 
 }  // namespace
@@ -94,6 +99,7 @@ std::string Levers::text() const {
   if (!math.empty()) add("math", math);
   if (!artefact.empty()) add("artefact", artefact);
   if (!entry.empty()) add("entry", entry);
+  if (!rewritten.empty()) add("rewritten", rewritten);
   if (threads != 0) add("threads", std::to_string(threads));
   if (pool != 0) add("pool", std::to_string(pool));
   if (!strategy.empty()) add("strategy", strategy);

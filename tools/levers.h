@@ -29,6 +29,8 @@ struct Levers {
   std::string entry;  // CompileOptions::implementation; empty: none
   // The executable is the one that its artefact gives: "sealed" or "portable"; empty: it is not.
   std::string artefact;
+  // The model is the one that `quern optimize` makes of it: "basic" or "all"; empty: it is not.
+  std::string rewritten;
 
   // "onednn=off,threads=2": those that are not as usual; "default" when all are.
   std::string text() const;

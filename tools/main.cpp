@@ -16,13 +16,15 @@ namespace {
 
 using Call = Result<ExitCode> (*)(const Arguments&, const Console&);
 
-constexpr std::array<std::pair<std::string_view, Call>, 13> commands = {{
+constexpr std::array<std::pair<std::string_view, Call>, 15> commands = {{
     {"run", [](const Arguments& a, const Console& c) { return run_verb(a.run, c); }},
     {"verify", [](const Arguments& a, const Console& c) { return verify_verb(a.verify, c); }},
     {"bench", [](const Arguments& a, const Console& c) { return bench_verb(a.bench, c); }},
     {"compile", [](const Arguments& a, const Console& c) { return compile_verb(a.compile, c); }},
+    {"optimize", [](const Arguments& a, const Console& c) { return optimize_verb(a.optimize, c); }},
     {"quantize", [](const Arguments& a, const Console& c) { return quantize_verb(a.quantize, c); }},
     {"inspect", [](const Arguments& a, const Console& c) { return inspect_verb(a.inspect, c); }},
+    {"diff", [](const Arguments& a, const Console& c) { return diff_verb(a.diff, c); }},
     {"profile", [](const Arguments& a, const Console& c) { return profile_verb(a.profile, c); }},
     {"kernel", [](const Arguments& a, const Console& c) { return kernel_verb(a.kernel, c); }},
     {"plan", [](const Arguments& a, const Console& c) { return plan_verb(a.plan, c); }},

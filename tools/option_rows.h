@@ -37,6 +37,8 @@ OptionRows preparation_rows(InputArgs& a);  // how pictures become numbers
 
 Verb verify_row(VerifyArgs& a);
 Verb quantize_row(QuantizeArgs& a);
+Verb optimize_row(OptimizeArgs& a);
+Verb diff_row(DiffArgs& a);
 Verb kernel_row(KernelArgs& a);
 Verb plan_row(PlanArgs& a);
 Verb generate_row(GenerateArgs& a);

@@ -403,8 +403,10 @@ std::vector<Verb> make_verbs(Arguments& args) {
   verbs.push_back(verify_row(args.verify));
   verbs.push_back(bench_row(args.bench));
   verbs.push_back(compile_row(args.compile));
+  verbs.push_back(optimize_row(args.optimize));
   verbs.push_back(quantize_row(args.quantize));
   verbs.push_back(inspect_row(args.inspect));
+  verbs.push_back(diff_row(args.diff));
   verbs.push_back(profile_row(args.profile));
   verbs.push_back(kernel_row(args.kernel));
   verbs.push_back(plan_row(args.plan));

@@ -135,6 +135,24 @@ struct QuantizeArgs {
   bool json = false;
 };
 
+struct OptimizeArgs {
+  std::string model;
+  std::string out;  // "": the model's name with .optimized.onnx
+  std::string level = "all";
+  std::uint64_t threshold = 64 << 10;                           // bytes of a folded constant
+  std::uint64_t external_above = (std::uint64_t{1} << 31) - 1;  // bytes of the file
+  bool unchecked = false;
+  InputArgs inputs;
+  DeviceArgs device;
+  bool json = false;
+};
+
+struct DiffArgs {
+  std::vector<std::string> models;  // two
+  std::uint64_t rows = 100;         // of the table
+  bool json = false;
+};
+
 struct InspectArgs {
   std::string model;
   InputArgs inputs;
@@ -259,6 +277,8 @@ struct Arguments {
   BenchArgs bench;
   CompileArgs compile;
   QuantizeArgs quantize;
+  OptimizeArgs optimize;
+  DiffArgs diff;
   InspectArgs inspect;
   ProfileArgs profile;
   KernelArgs kernel;

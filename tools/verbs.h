@@ -15,6 +15,8 @@ Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console);
 Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console);
 Result<ExitCode> compile_verb(const CompileArgs& args, const Console& console);
 Result<ExitCode> quantize_verb(const QuantizeArgs& args, const Console& console);
+Result<ExitCode> optimize_verb(const OptimizeArgs& args, const Console& console);
+Result<ExitCode> diff_verb(const DiffArgs& args, const Console& console);
 Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console);
 Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console);
 Result<ExitCode> kernel_verb(const KernelArgs& args, const Console& console);

@@ -12,6 +12,7 @@
 #include "tools/data_set.h"
 #include "tools/dressed_case.h"
 #include "tools/opened.h"
+#include "tools/optimize/rewriting.h"
 #include "tools/parse.h"
 
 namespace quern::tools {
@@ -23,7 +24,7 @@ class CaseRun {
       : options_(options), model_(model), result_(result) {}
 
   Status run(const Case& c) {
-    QUERN_ASSIGN(const Model model, load_onnx(c.folder + "/model.onnx", {.ops = options_.ops}));
+    QUERN_ASSIGN(const Model model, model_of(c));
     for (int threads : options_.threads) {
       Status status = run_with(c, model, threads);
       if (status.ok()) status = run_dresses(c, model, threads);
@@ -35,6 +36,14 @@ class CaseRun {
   }
 
  private:
+  Result<Model> model_of(const Case& c) const {
+    const std::string path = c.folder + "/model.onnx";
+    const std::string& level = options_.levers.rewritten;
+    if (level.empty()) return load_onnx(path, {.ops = options_.ops});
+    QUERN_ASSIGN(EditedModel model, EditedModel::open(path, options_.ops));
+    return rewritten_model(std::move(model), level_named(level));
+  }
+
   Status run_with(const Case& c, const Model& model, int threads) {
     CompileOptions compile_options = options_.levers.options();
     compile_options.threads = threads;

@@ -130,6 +130,7 @@ std::optional<Graph> Importer::run() {
   import_nodes(scope, proto.nodes);
   import_outputs(scope, proto);
   if (problem_count_ > 0) return std::nullopt;
+  if (options_.values) options_.values->insert(scope.names().begin(), scope.names().end());
   return graph;
 }
 

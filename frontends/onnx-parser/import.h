@@ -65,6 +65,7 @@ class Scope {
   std::optional<ValueId> find(std::string_view name);
   // Makes a value of the outer graph available here: as an input, or as the same constant.
   ValueId capture(ValueId outer);
+  const std::map<std::string_view, ValueId>& names() const { return names_; }
   const std::vector<ValueId>& captures() const { return captures_; }
   // Sets the declared types of values inside; the span must live as long as the scope.
   void set_declarations(std::span<const ValueInfo> values) { declarations_ = values; }

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +44,9 @@ struct ImportOptions {
   std::size_t max_problems = 100;
   // Receives one sentence per declaration that is wrong but not needed, at most `max_problems`.
   std::vector<std::string>* warnings = nullptr;
+  // Receives the value of each name of the main graph; names within bodies and functions are not
+  // among them. Several names may have one value.
+  std::map<std::string, ValueId, std::less<>>* values = nullptr;
 };
 
 struct OnnxModel {

@@ -429,6 +429,53 @@ class Other(Cli):
         self.json("quantize", path, "--weights-only", "--bits", "4", "-o", out)
         self.assertIn("--bits", self.quern("quantize", path, "--weights-only", "--bits", "5", code=2).stderr)
 
+    def test_diff(self):
+        def write(name, nodes, weights, rank=3, **more):
+            return self.write(name, model(nodes, [value_info("x", [1, rank])], [value_info("y", [1, rank])],
+                                          [tensor("w", [len(weights)], weights)], **more))
+        concat = [node("Add", ["x", "w"], ["a"]), node("Softmax", ["a"], ["y"], axis=1)]
+        a = write("a.onnx", concat, [1, 2, 3], metadata=[("key", "one")])
+        same = self.quern("diff", a, a).stdout
+        self.assertIn("2 nodes and 1 constants are equal", same)
+        b = write("b.onnx", [node("Add", ["x", "w"], ["a"]), node("Softmax", ["a"], ["y"], axis=0)], [1, 2, 5], opset=17,
+                  metadata=[("key", "two")])
+        found = json.loads(self.quern("diff", a, b, "--json", code=1).stdout)
+        rows = {(r["part"], r["name"], r["what"]): r for r in found["differences"]}
+        self.assertEqual(set(rows), {("opset", "ai.onnx", "version"), ("metadata", "key", "value"), ("constant", "w", "values"),
+                                     ("node", "n_Softmax", "attribute axis")})
+        values = rows["constant", "w", "values"]
+        self.assertEqual(values["max_difference"], 2)
+        self.assertAlmostEqual(values["mean_difference"], 2 / 3)
+        self.assertEqual([rows["node", "n_Softmax", "attribute axis"][k] for k in "ab"], ["1", "0"])
+        # Another name for what lies between, and a node more.
+        c = write("c.onnx", [node("Add", ["x", "w"], ["other"]), node("Softmax", ["other"], ["s"], axis=1),
+                             node("Neg", ["s"], ["y"])], [1, 2, 3], metadata=[("key", "one")])
+        found = json.loads(self.quern("diff", a, c, "--json", code=1).stdout)
+        self.assertEqual([(r["part"], r["name"], r["what"]) for r in found["differences"]], [("node", "n_Neg", "only in B")])
+        self.assertIn("wants two models", self.quern("diff", a, code=2).stderr)
+        broken = self.folder / "broken.onnx"
+        broken.write_bytes(pathlib.Path(a).read_bytes()[:-30])
+        self.quern("diff", a, broken, code=3)
+
+    def test_optimize(self):
+        path = self.write("net.onnx", model(
+            [node("Identity", ["x"], ["a"]), node("Exp", ["a"], ["b"]), node("Exp", ["x"], ["c"]), node("Mul", ["b", "c"], ["y"])],
+            [value_info("x", ["batch", 3])], [value_info("y", ["batch", 3])], metadata=[("key", "kept")]))
+        out = self.folder / "small.onnx"
+        made = self.json("optimize", path, "-o", out)
+        self.assertEqual((made["nodes_before"], made["nodes"]), (4, 2))
+        self.assertEqual(made["operators"], {"Exp": 1, "Mul": 1})
+        self.assertEqual(made["outputs"], [{"name": "y", "max_difference": 0}])
+        self.assertEqual(self.json("inspect", out)["metadata"], {"key": "kept"})
+        self.quern("optimize", path, "-o", out, "--dim", "batch=4", "--level", "basic")
+        self.assertEqual([self.json("inspect", out)[k][0]["dims"] for k in ("inputs", "outputs")], [[4, 3], [4, 3]])
+        self.assertIn("'bath'", self.quern("optimize", path, "-o", out, "--dim", "bath=4", code=2).stderr)
+        self.quern("optimize", path, "--level", "most", code=2)
+        self.quern("optimize", path, "-o", self.folder / "none/small.onnx", code=2)
+        broken = self.folder / "broken.onnx"
+        broken.write_bytes(pathlib.Path(path).read_bytes()[:-40])
+        self.quern("optimize", broken, "-o", out, code=3)
+
     def test_compile_for_dimensions(self):
         path = self.write("free.onnx", model([node("Relu", ["x"], ["y"])], [value_info("x", ["batch", 3])],
                                              [value_info("y", ["batch", 3])]))

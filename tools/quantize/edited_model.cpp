@@ -8,6 +8,8 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/file.h"
+#include "frontends/onnx-parser/import.h"
+#include "frontends/onnx-parser/onnx_parser.h"
 #include "frontends/onnx-parser/tensor.h"
 #include "tools/console.h"
 #include "tools/json.h"
@@ -44,16 +46,25 @@ void add_names_read(const onnx::GraphProto& graph, std::unordered_set<std::strin
 
 }  // namespace
 
-Result<EditedModel> EditedModel::open(const std::string& path) {
-  EditedModel m;
+Result<EditedModel> EditedModel::open(const std::string& path,
+                                      std::shared_ptr<const CustomOps> ops) {
   const std::string file = model_file(path);
   QUERN_ASSIGN(std::string content, read_file(file, most_bytes));
-  m.file_ = std::make_shared<const std::string>(std::move(content));
-  m.folder_ = onnx::folder_of(file);
+  auto model = parse(std::make_shared<const std::string>(std::move(content)), onnx::folder_of(file),
+                     std::move(ops));
+  if (!model) return std::move(model).error().in(shown(path, 200));
+  return model;
+}
+
+Result<EditedModel> EditedModel::parse(std::shared_ptr<const std::string> bytes, std::string folder,
+                                       std::shared_ptr<const CustomOps> ops) {
+  EditedModel m;
+  m.file_ = std::move(bytes);
+  m.folder_ = std::move(folder);
+  m.ops_ = std::move(ops);
   QUERN_ASSIGN(m.message_, onnx::read_model(*m.file_, {.memory_bytes = (std::size_t{32} << 20) +
                                                                        4 * m.file_->size()}));
-  if (m.message_.graph.size() != 1)
-    return Status(Code::invalid_model, cat(shown(path, 200), " has no graph"));
+  if (m.message_.graph.size() != 1) return Status(Code::invalid_model, "the model has no graph");
   QUERN_TRY(m.read_constants());
   return m;
 }
@@ -114,10 +125,14 @@ std::string_view EditedModel::fresh_name(const std::string& stem) {
 
 std::string_view EditedModel::add_constant(Tensor tensor, const std::string& stem) {
   const std::string_view name = fresh_name(stem);
-  tensors_.push_back(std::move(tensor));
+  graph().initializers.push_back(message_of(std::move(tensor), name));
   constants_[name] = &tensors_.back();
-  graph().initializers.push_back(onnx::tensor_message(tensors_.back(), name, *texts_));
   return name;
+}
+
+onnx::TensorProto EditedModel::message_of(Tensor tensor, std::string_view name) {
+  tensors_.push_back(std::move(tensor));
+  return onnx::tensor_message(tensors_.back(), name, *texts_);
 }
 
 void EditedModel::drop_unread_constants() {
@@ -137,7 +152,17 @@ void EditedModel::drop_unread_constants() {
 
 Result<Model> EditedModel::model() const {
   const auto written = std::make_shared<const std::string>(bytes());
-  return parse_onnx(std::as_bytes(std::span(*written)), written, folder_);
+  return parse_onnx(std::as_bytes(std::span(*written)), written, folder_, {.ops = ops_});
+}
+
+Result<Graph> EditedModel::import(std::map<std::string, ValueId, std::less<>>& values) const {
+  onnx::MemoryBudget budget((std::size_t{256} << 20) + 16 * file_->size());
+  onnx::TensorDecoder decoder(file_, onnx::ConfinedFolder(folder_), budget);
+  const ImportOptions options{.values = &values};
+  onnx::Importer importer(builtin_ops(ops_), message_, decoder, budget, options);
+  auto graph = importer.run();
+  if (!graph) return importer.status();
+  return *std::move(graph);
 }
 
 }  // namespace quern::tools

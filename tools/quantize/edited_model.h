@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,12 +13,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include <quern/custom_ops.h>
 #include <quern/model.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
 
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/write.h"
+#include "graph/graph.h"
 
 namespace quern::tools {
 
@@ -24,8 +28,14 @@ class EditedModel {
  public:
   // `path` is a file, or a folder with a model.onnx. External data is read into the model. Errors:
   // not_found, invalid_model, unsupported.
-  static Result<EditedModel> open(const std::string& path);
+  static Result<EditedModel> open(const std::string& path,
+                                  std::shared_ptr<const CustomOps> ops = nullptr);
+  // From memory; external data is looked for in `folder`.
+  static Result<EditedModel> parse(std::shared_ptr<const std::string> bytes, std::string folder,
+                                   std::shared_ptr<const CustomOps> ops = nullptr);
 
+  onnx::ModelProto& message() { return message_; }
+  const onnx::ModelProto& message() const { return message_; }
   onnx::GraphProto& graph() { return message_.graph[0]; }
   const onnx::GraphProto& graph() const { return message_.graph[0]; }
   // The opset of a domain that the model imports; 0: it imports none.
@@ -39,6 +49,8 @@ class EditedModel {
   // Adds an initializer under a name like `stem` that nothing has yet; returns the name.
   std::string_view add_constant(Tensor tensor, const std::string& stem);
   std::string_view fresh_name(const std::string& stem);
+  // The tensor as a message of this model, which keeps it.
+  onnx::TensorProto message_of(Tensor tensor, std::string_view name);
   std::string_view keep(std::string text) { return texts_->keep(std::move(text)); }
   // Removes initializers and Constant nodes that nothing reads any more, with the inputs of their
   // names.
@@ -47,12 +59,16 @@ class EditedModel {
   std::string bytes() const { return onnx::write_model(message_); }
   // As it stands. The bytes are written and read again.
   Result<Model> model() const;
+  // As it stands, without writing it; its constants view this model's memory. `values` receives the
+  // value of each name of the main graph.
+  Result<Graph> import(std::map<std::string, ValueId, std::less<>>& values) const;
 
  private:
   Status read_constants();
 
   std::shared_ptr<const std::string> file_;  // that the message views
   std::string folder_;
+  std::shared_ptr<const CustomOps> ops_;  // that its nodes may name; null: none
   onnx::ModelProto message_;
   std::shared_ptr<onnx::TextPool> texts_ = std::make_shared<onnx::TextPool>();
   std::deque<Tensor> tensors_;  // that messages view

@@ -12,6 +12,8 @@
 #include "graph/numeric.h"
 #include "tools/compare.h"
 #include "tools/console.h"
+#include "tools/optimize/rewriting.h"
+#include "tools/quantize/edited_model.h"
 #include "tools/random/fill.h"
 #include "tools/random/rng.h"
 
@@ -158,6 +160,12 @@ Result<Model> parsed_model(const RandomModel& model) {
   return parse_onnx(view, bytes, {}, {.ops = model.ops});
 }
 
+Result<Model> rewritten_random(const RandomModel& model, std::string_view level) {
+  auto bytes = std::make_shared<const std::string>(onnx::write_model(model.model));
+  QUERN_ASSIGN(EditedModel edited, EditedModel::parse(std::move(bytes), {}, model.ops));
+  return rewritten_model(std::move(edited), level_named(level));
+}
+
 // True if every element of the tensor has a finite bound.
 bool is_determined(const BoundedValue* value, std::size_t element) {
   if (!value || element >= value->tensors.size()) return false;
@@ -181,7 +189,8 @@ Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& mode
                                                          const std::shared_ptr<Device>& device,
                                                          const CompileOptions& options,
                                                          const Levers& way) {
-  QUERN_ASSIGN(Model parsed, parsed_model(model));
+  QUERN_ASSIGN(Model parsed, way.rewritten.empty() ? parsed_model(model)
+                                                   : rewritten_random(model, way.rewritten));
   return way.compile(std::move(parsed), device, options, model.ops);
 }
 
