@@ -469,7 +469,7 @@ class Other(Cli):
         self.assertEqual(self.json("inspect", out)["metadata"], {"key": "kept"})
         self.quern("optimize", path, "-o", out, "--dim", "batch=4", "--level", "basic")
         self.assertEqual([self.json("inspect", out)[k][0]["dims"] for k in ("inputs", "outputs")], [[4, 3], [4, 3]])
-        self.assertIn("'bath'", self.quern("optimize", path, "-o", out, "--dim", "bath=4", code=2).stderr)
+        self.assertIn("'batch'", self.quern("optimize", path, "-o", out, "--dim", "bath=4", code=2).stderr)
         self.quern("optimize", path, "--level", "most", code=2)
         self.quern("optimize", path, "-o", self.folder / "none/small.onnx", code=2)
         broken = self.folder / "broken.onnx"

@@ -52,7 +52,7 @@ class Chooser {
   // Quantised numbers stay, since other engines look for the nodes around them.
   Choice of_constant(ValueId v) const {
     const MessageNode node = index_.maker(v);
-    const Choice constant{.kind = Choice::Kind::constant, .node = node};
+    Choice constant{.kind = Choice::Kind::constant, .node = node};
     if (was_constant(v) || node == no_message_node) return constant;
     const std::string_view type = message_.nodes[node].op_type;
     const bool is_quantised = type == "DequantizeLinear" || type == "QuantizeLinear";
@@ -75,9 +75,8 @@ class Chooser {
   Choice of_node(NodeId id, ValueId v) {
     const Node& node = after_.node(id);
     const MessageNode maker = index_.maker(v);
-    const Choice original{
-        .kind = maker == no_message_node ? Choice::Kind::none : Choice::Kind::message,
-        .node = maker};
+    Choice original{.kind = maker == no_message_node ? Choice::Kind::none : Choice::Kind::message,
+                    .node = maker};
     const bool is_old = quern::index(id) < was_alive_.size() && was_alive_[quern::index(id)];
     const Node* old = is_old ? &before_.node(id) : nullptr;
     if (maker != no_message_node && old) {
@@ -119,6 +118,7 @@ class Chooser {
     if (!old.bodies.empty() || !has_outputs(old, node, maker)) return std::nullopt;
     const auto& names = message_.nodes[maker].inputs;
     std::vector<ValueId> read;
+    read.reserve(names.size());
     for (const std::string_view name : names)
       read.push_back(name.empty() ? no_value : index_.value(name));
     std::vector<std::pair<std::size_t, ValueId>> renamed;

@@ -278,6 +278,7 @@ class GraphWriter {
     };
     std::ranges::stable_sort(at, {}, place);
     std::vector<onnx::NodeProto> sorted;
+    sorted.reserve(at.size());
     for (const std::size_t i : at) sorted.push_back(std::move(nodes_[i]));
     nodes_ = std::move(sorted);
   }
