@@ -24,8 +24,8 @@ using Attributes = std::vector<onnx::AttributeProto>;
 
 constexpr Criterion close{.rtol = 1e-4, .atol = 1e-6, .of_largest = 1e-6};
 
-onnx::NodeProto node_of(std::string_view type, std::vector<std::string_view> inputs,
-                        std::string_view output, Attributes attributes = {}) {
+onnx::NodeProto rewritten_node(std::string_view type, std::vector<std::string_view> inputs,
+                               std::string_view output, Attributes attributes = {}) {
   onnx::NodeProto n;
   n.op_type = type;
   n.name = output;
@@ -35,8 +35,8 @@ onnx::NodeProto node_of(std::string_view type, std::vector<std::string_view> inp
   return n;
 }
 
-onnx::ValueInfo value_of(std::string_view name, const std::vector<std::int64_t>& dims,
-                         std::int32_t type = 1) {
+onnx::ValueInfo rewritten_value(std::string_view name, const std::vector<std::int64_t>& dims,
+                                std::int32_t type = 1) {
   onnx::ValueInfo v;
   v.name = name;
   v.type.kind = onnx::TypeProto::Kind::tensor;
@@ -116,16 +116,16 @@ class Optimize : public ::testing::Test {
   using Types = std::vector<std::string>;
 
   void image_net() {
-    graph_.inputs = {value_of("x", {1, 3, 6, 6})};
-    graph_.outputs = {value_of("y", {1, 4, 6, 6})};
+    graph_.inputs = {rewritten_value("x", {1, 3, 6, 6})};
+    graph_.outputs = {rewritten_value("y", {1, 4, 6, 6})};
     floats("w", {4, 3, 3, 3}, -0.5F);
     for (const char* name : {"gamma", "beta", "mean", "variance"}) floats(name, {4}, 0.5F);
     const std::array<std::int64_t, 4> pads = {1, 1, 1, 1};
     graph_.nodes = {
-        node_of("Identity", {"x"}, "same"),
-        node_of("Conv", {"same", "w"}, "conv", {onnx::integers_attribute("pads", pads)}),
-        node_of("BatchNormalization", {"conv", "gamma", "beta", "mean", "variance"}, "norm"),
-        node_of("Relu", {"norm"}, "y"), node_of("Neg", {"norm"}, "unread")};
+        rewritten_node("Identity", {"x"}, "same"),
+        rewritten_node("Conv", {"same", "w"}, "conv", {onnx::integers_attribute("pads", pads)}),
+        rewritten_node("BatchNormalization", {"conv", "gamma", "beta", "mean", "variance"}, "norm"),
+        rewritten_node("Relu", {"norm"}, "y"), rewritten_node("Neg", {"norm"}, "unread")};
   }
 
   fs::path folder_;
@@ -167,25 +167,26 @@ TEST_F(Optimize, TheBasicLevelChangesNoNumber) {
 
 // What is known without data becomes a constant: shape arithmetic of a reshape.
 TEST_F(Optimize, ShapesThatAreKnownAreFolded) {
-  graph_.inputs = {value_of("x", {2, 3, 4})};
-  graph_.outputs = {value_of("y", {2, 12})};
+  graph_.inputs = {rewritten_value("x", {2, 3, 4})};
+  graph_.outputs = {rewritten_value("y", {2, 12})};
   ints("zero", {0});
   ints("rest", {-1});
   graph_.nodes = {
-      node_of("Shape", {"x"}, "shape"), node_of("Gather", {"shape", "zero"}, "first"),
-      node_of("Concat", {"first", "rest"}, "target", {onnx::integer_attribute("axis", 0)}),
-      node_of("Reshape", {"x", "target"}, "y")};
+      rewritten_node("Shape", {"x"}, "shape"), rewritten_node("Gather", {"shape", "zero"}, "first"),
+      rewritten_node("Concat", {"first", "rest"}, "target", {onnx::integer_attribute("axis", 0)}),
+      rewritten_node("Reshape", {"x", "target"}, "y")};
   const EditedModel model = rewritten(13);
   EXPECT_EQ(types(model), Types{"Reshape"});
   EXPECT_EQ(model.graph().initializers.size(), 1);
 }
 
 TEST_F(Optimize, WhatIsComputedTwiceIsComputedOnce) {
-  graph_.inputs = {value_of("x", {2, 3})};
-  graph_.outputs = {value_of("y", {2, 3}), value_of("z", {2, 3}), value_of("again", {2, 3})};
-  graph_.nodes = {node_of("Exp", {"x"}, "a"), node_of("Exp", {"x"}, "b"),
-                  node_of("Mul", {"a", "b"}, "y"), node_of("Exp", {"x"}, "z"),
-                  node_of("Identity", {"z"}, "again")};
+  graph_.inputs = {rewritten_value("x", {2, 3})};
+  graph_.outputs = {rewritten_value("y", {2, 3}), rewritten_value("z", {2, 3}),
+                    rewritten_value("again", {2, 3})};
+  graph_.nodes = {rewritten_node("Exp", {"x"}, "a"), rewritten_node("Exp", {"x"}, "b"),
+                  rewritten_node("Mul", {"a", "b"}, "y"), rewritten_node("Exp", {"x"}, "z"),
+                  rewritten_node("Identity", {"z"}, "again")};
   const EditedModel model = rewritten(13);
   EXPECT_EQ(types(model), (Types{"Exp", "Mul", "Identity"}));
 }
@@ -194,20 +195,20 @@ TEST_F(Optimize, WhatIsComputedTwiceIsComputedOnce) {
 void spell_out_layer_norm(onnx::GraphProto& graph) {
   const std::array<std::int64_t, 1> last = {-1};
   const Attributes axes = {onnx::integers_attribute("axes", last)};
-  graph.nodes = {node_of("ReduceMean", {"x"}, "mean", axes),
-                 node_of("Sub", {"x", "mean"}, "d"),
-                 node_of("Pow", {"d", "two"}, "square"),
-                 node_of("ReduceMean", {"square"}, "variance", axes),
-                 node_of("Add", {"variance", "epsilon"}, "above"),
-                 node_of("Sqrt", {"above"}, "root"),
-                 node_of("Div", {"d", "root"}, "normal"),
-                 node_of("Mul", {"normal", "s"}, "scaled"),
-                 node_of("Add", {"scaled", "b"}, "y")};
+  graph.nodes = {rewritten_node("ReduceMean", {"x"}, "mean", axes),
+                 rewritten_node("Sub", {"x", "mean"}, "d"),
+                 rewritten_node("Pow", {"d", "two"}, "square"),
+                 rewritten_node("ReduceMean", {"square"}, "variance", axes),
+                 rewritten_node("Add", {"variance", "epsilon"}, "above"),
+                 rewritten_node("Sqrt", {"above"}, "root"),
+                 rewritten_node("Div", {"d", "root"}, "normal"),
+                 rewritten_node("Mul", {"normal", "s"}, "scaled"),
+                 rewritten_node("Add", {"scaled", "b"}, "y")};
 }
 
 TEST_F(Optimize, LayerNormsAreRecognisedWhereTheOpsetHasThem) {
-  graph_.inputs = {value_of("x", {2, 5, 8})};
-  graph_.outputs = {value_of("y", {2, 5, 8})};
+  graph_.inputs = {rewritten_value("x", {2, 5, 8})};
+  graph_.outputs = {rewritten_value("y", {2, 5, 8})};
   number("two", 2);
   number("epsilon", 1e-5F);
   floats("s", {8}, 0.5F);
@@ -222,14 +223,14 @@ TEST_F(Optimize, LayerNormsAreRecognisedWhereTheOpsetHasThem) {
 }
 
 TEST_F(Optimize, GelusAreThoseOfTheOpsetOrOfMicrosoft) {
-  graph_.inputs = {value_of("x", {2, 8})};
-  graph_.outputs = {value_of("y", {2, 8})};
+  graph_.inputs = {rewritten_value("x", {2, 8})};
+  graph_.outputs = {rewritten_value("y", {2, 8})};
   number("root", 1.4142135F);
   number("one", 1);
   number("half", 0.5F);
-  graph_.nodes = {node_of("Div", {"x", "root"}, "a"), node_of("Erf", {"a"}, "b"),
-                  node_of("Add", {"b", "one"}, "c"), node_of("Mul", {"x", "c"}, "d"),
-                  node_of("Mul", {"d", "half"}, "y")};
+  graph_.nodes = {rewritten_node("Div", {"x", "root"}, "a"), rewritten_node("Erf", {"a"}, "b"),
+                  rewritten_node("Add", {"b", "one"}, "c"), rewritten_node("Mul", {"x", "c"}, "d"),
+                  rewritten_node("Mul", {"d", "half"}, "y")};
   EXPECT_EQ(types(rewritten(20)), Types{"Gelu"});
   const EditedModel early = rewritten(13);
   EXPECT_EQ(types(early), Types{"com.microsoft.Gelu"});
@@ -238,56 +239,58 @@ TEST_F(Optimize, GelusAreThoseOfTheOpsetOrOfMicrosoft) {
 
 // Other engines look for these nodes.
 TEST_F(Optimize, QuantisedWeightsStay) {
-  graph_.inputs = {value_of("x", {1, 3, 6, 6})};
-  graph_.outputs = {value_of("y", {1, 4, 4, 4})};
+  graph_.inputs = {rewritten_value("x", {1, 3, 6, 6})};
+  graph_.outputs = {rewritten_value("y", {1, 4, 4, 4})};
   std::vector<std::int8_t> weights(108);
   std::iota(weights.begin(), weights.end(), std::int8_t{-50});
   constant("w", Tensor::from_values<std::int8_t>(DType::i8, {4, 3, 3, 3}, weights));
   constant("b", Tensor::from_values<std::int32_t>(DType::i32, {4},
                                                   std::vector<std::int32_t>{1, 2, 3, 4}));
   number("scale", 0.02F);
-  graph_.nodes = {node_of("DequantizeLinear", {"w", "scale"}, "wf"),
-                  node_of("DequantizeLinear", {"b", "scale"}, "bf"),
-                  node_of("Conv", {"x", "wf", "bf"}, "y")};
+  graph_.nodes = {rewritten_node("DequantizeLinear", {"w", "scale"}, "wf"),
+                  rewritten_node("DequantizeLinear", {"b", "scale"}, "bf"),
+                  rewritten_node("Conv", {"x", "wf", "bf"}, "y")};
   EXPECT_EQ(types(rewritten(13)), (Types{"DequantizeLinear", "DequantizeLinear", "Conv"}));
 }
 
 // A body reads values around it by their names.
 TEST_F(Optimize, BodiesFindWhatTheyRead) {
-  graph_.inputs = {value_of("x", {2, 3}), value_of("take", {}, 9)};
-  graph_.outputs = {value_of("y", {2, 3})};
+  graph_.inputs = {rewritten_value("x", {2, 3}), rewritten_value("take", {}, 9)};
+  graph_.outputs = {rewritten_value("y", {2, 3})};
   onnx::GraphProto yes;
   yes.name = "yes";
-  yes.nodes = {node_of("Neg", {"copy"}, "n")};
-  yes.outputs = {value_of("n", {2, 3})};
+  yes.nodes = {rewritten_node("Neg", {"copy"}, "n")};
+  yes.outputs = {rewritten_value("n", {2, 3})};
   onnx::GraphProto no;
   no.name = "no";
-  no.nodes = {node_of("Abs", {"twin"}, "p")};
-  no.outputs = {value_of("p", {2, 3})};
-  graph_.nodes = {node_of("Identity", {"x"}, "copy"), node_of("Exp", {"copy"}, "e"),
-                  node_of("Exp", {"x"}, "twin"),
-                  node_of("If", {"take"}, "chosen",
-                          {onnx::graph_attribute("then_branch", yes),
-                           onnx::graph_attribute("else_branch", no)}),
-                  node_of("Add", {"chosen", "e"}, "y")};
+  no.nodes = {rewritten_node("Abs", {"twin"}, "p")};
+  no.outputs = {rewritten_value("p", {2, 3})};
+  graph_.nodes = {rewritten_node("Identity", {"x"}, "copy"), rewritten_node("Exp", {"copy"}, "e"),
+                  rewritten_node("Exp", {"x"}, "twin"),
+                  rewritten_node("If", {"take"}, "chosen",
+                                 {onnx::graph_attribute("then_branch", yes),
+                                  onnx::graph_attribute("else_branch", no)}),
+                  rewritten_node("Add", {"chosen", "e"}, "y")};
   rewritten(13);
 }
 
 TEST_F(Optimize, OutputsMayBeInputsAndConstants) {
-  graph_.inputs = {value_of("x", {2, 3})};
-  graph_.outputs = {value_of("x", {2, 3}), value_of("c", {2}), value_of("d", {2, 3})};
+  graph_.inputs = {rewritten_value("x", {2, 3})};
+  graph_.outputs = {rewritten_value("x", {2, 3}), rewritten_value("c", {2}),
+                    rewritten_value("d", {2, 3})};
   floats("c", {2}, 1);
-  graph_.nodes = {node_of("Dropout", {"x"}, "d")};
+  graph_.nodes = {rewritten_node("Dropout", {"x"}, "d")};
   const EditedModel model = rewritten(13);
   EXPECT_LE(model.graph().nodes.size(), 1);
 }
 
 TEST_F(Optimize, LargeResultsOfConstantsAreNotWritten) {
-  graph_.inputs = {value_of("x", {64, 64})};
-  graph_.outputs = {value_of("y", {64, 64})};
+  graph_.inputs = {rewritten_value("x", {64, 64})};
+  graph_.outputs = {rewritten_value("y", {64, 64})};
   floats("row", {64, 1}, 0);
   ints("repeats", {1, 64});
-  graph_.nodes = {node_of("Tile", {"row", "repeats"}, "all"), node_of("Pow", {"all", "x"}, "y")};
+  graph_.nodes = {rewritten_node("Tile", {"row", "repeats"}, "all"),
+                  rewritten_node("Pow", {"all", "x"}, "y")};
   EXPECT_EQ(types(rewritten(13, {.most_constant_bytes = 1024})), (Types{"Tile", "Pow"}));
   EXPECT_EQ(types(rewritten(13)), Types{"Pow"});
 }
@@ -298,8 +301,8 @@ TEST_F(Optimize, ConstantsMayLieInAFileOfTheirOwn) {
   graph_.initializers[0] = graph_.initializers.back();  // weights of 3 kB
   graph_.initializers.pop_back();
   graph_.initializers[0].name = "w";
-  graph_.inputs = {value_of("x", {1, 3, 16, 16})};
-  graph_.outputs = {value_of("y", {1, 4, -1, -1})};
+  graph_.inputs = {rewritten_value("x", {1, 3, 16, 16})};
+  graph_.outputs = {rewritten_value("y", {1, 4, -1, -1})};
   EditedModel model = rewritten(13);
   const std::string path = (folder_ / "out.onnx").string();
   const auto file = write_model_file(model, path, 100);
