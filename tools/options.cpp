@@ -306,7 +306,8 @@ OptionRows wasm_rows(WasmArgs& a) {
            .target = &a.arguments},
           {.names = "--model",
            .value = "NAME=FILE",
-           .help = "an .onnx file that load_by_name finds. May be repeated",
+           .help = "an .onnx file, or the folder of a language model, that load_by_name finds. May "
+                   "be repeated",
            .target = &a.models},
           {.names = "--dir",
            .value = "HOST::GUEST",
