@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <quern/c/quern.h>
+#include <quern/c/tuning.h>
 #include <quern/custom_ops.h>
 #include <quern/decoder.h>
 #include <quern/device_tensor.h>

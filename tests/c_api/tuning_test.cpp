@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <quern/c/quern.h>
+#include <quern/c/tuning.h>
 
 #include "tests/expect.h"
 

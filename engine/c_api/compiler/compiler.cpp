@@ -2,6 +2,7 @@
 // What wants the reader of ONNX and the compiler: libquern_run has runner/runner.cpp in its place.
 #include <quern/artefact.h>
 #include <quern/c/quern.h>
+#include <quern/c/tuning.h>
 #include <quern/onnx.h>
 #include <quern/session.h>
 #include <quern/tensor.h>

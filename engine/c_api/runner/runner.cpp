@@ -4,6 +4,7 @@
 #include <string>
 
 #include <quern/c/quern.h>
+#include <quern/c/tuning.h>
 
 #include "engine/c_api/handles.h"
 

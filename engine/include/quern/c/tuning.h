@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that are chosen by measuring them on the machine that runs them (docs/tuning.md). */
+#ifndef QUERN_C_TUNING_H
+#define QUERN_C_TUNING_H
+
+#include <quern/c/quern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct quern_tune_report {
+  size_t struct_size;
+  size_t measured;     /* works with a choice of kernels that were not known yet */
+  size_t changed;      /* of these, with another kernel than without tuning */
+  double before_us;    /* least times of all kernels as they were, in microseconds */
+  double after_us;     /* and as they are now */
+  int32_t is_complete; /* 0: the time was up first */
+} quern_tune_report;
+#define QUERN_TUNE_REPORT_INIT \
+  { sizeof(quern_tune_report), 0, 0, 0, 0, 0 }
+
+/* Measures the kernels that the operators of the model have on the CPU, in the model itself, as one
+ * compiled with `options` (it may be NULL; its `tuning` is not read) runs with these `count`
+ * inputs, all in their order, and writes the fastest to `file`, which it reads first: what is known
+ * there is not measured again. Kernels give results that may differ in their last digits. Takes as
+ * long as some hundred runs, on a machine that should do little else, and `microseconds` at most
+ * (0: any time). `report` may be NULL. libquern_run has no such function. Errors: those of
+ * compiling and running; invalid_argument, also for a file that is no tuning. */
+QUERN_EXPORT quern_status quern_model_tune(const quern_model* model,
+                                           const quern_compile_options* options,
+                                           const quern_tensor* inputs, size_t count,
+                                           uint64_t microseconds, const char* file,
+                                           quern_tune_report* report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
