@@ -295,7 +295,7 @@ bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t gr
          all(window.dilations, 1) && s.weights[0] >= 24 && s.weights[1] >= 32 &&
          s.weights.elements() <= most_weights && s.dst[2] >= 13 && s.dst[3] >= 13 &&
          products >= many_products / 2 &&
-         (products >= many_products || s.dst[2] * s.dst[3] <= 128 * 128);
+         (products >= many_products || s.dst[2] * s.dst[3] <= std::int64_t{128} * 128);
 }
 
 bool takes_winograd(const KernelRequest& r, const Window& window, const ConvShapes& s, Form form) {

@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
       quern_nn_instance_create(tenant, NULL, &instance))
     return 2;
   CHECK(quern_nn_wasmtime_define(&linker, instance) == NULL);
-  CHECK(linker.count == 23);
+  CHECK(linker.count == 26);
   memcpy(guest.memory + NAME, "digits", 6);
   memcpy(guest.memory + INPUT, "image", 5);
   memcpy(guest.memory + DIMS, dims, sizeof dims);
