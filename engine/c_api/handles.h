@@ -84,6 +84,7 @@ QUERN_STRUCT_SIZES(
     offsetof(quern_compile_options, thread_pool), offsetof(quern_compile_options, math),
     offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit),
     offsetof(quern_compile_options, host), offsetof(quern_compile_options, tuning));
+QUERN_STRUCT_SIZES(quern_tune_options);
 QUERN_STRUCT_SIZES(quern_tune_report);
 QUERN_STRUCT_SIZES(quern_save_options);
 QUERN_STRUCT_SIZES(quern_tensor);

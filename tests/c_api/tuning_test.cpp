@@ -27,6 +27,7 @@ class TunedDigits : public ::testing::Test {
     x_.data = pixels_.data();
     x_.bytes = pixels_.size() * sizeof(float);
     options_.threads = 1;
+    how_.file = path_.c_str();
   }
   ~TunedDigits() override {
     quern_model_destroy(model_);
@@ -34,7 +35,7 @@ class TunedDigits : public ::testing::Test {
   }
 
   quern_status tune(quern_tune_report* report) {
-    return quern_model_tune(model_, &options_, &x_, 1, 0, path_.c_str(), report);
+    return quern_model_tune(model_, &options_, &x_, 1, &how_, report);
   }
 
   const std::string path_ =
@@ -43,6 +44,7 @@ class TunedDigits : public ::testing::Test {
   quern_model* model_ = nullptr;
   quern_tensor x_ = QUERN_TENSOR_INIT;
   quern_compile_options options_ = QUERN_COMPILE_OPTIONS_INIT;
+  quern_tune_options how_ = QUERN_TUNE_OPTIONS_INIT;
 };
 
 TEST_F(TunedDigits, AreMeasuredOnceAndCompiledByTheFile) {
@@ -64,17 +66,20 @@ TEST_F(TunedDigits, AreMeasuredOnceAndCompiledByTheFile) {
 }
 
 TEST_F(TunedDigits, AreRefusedInWords) {
-  EXPECT_EQ(quern_model_tune(nullptr, nullptr, &x_, 1, 0, path_.c_str(), nullptr),
-            QUERN_INVALID_ARGUMENT);
-  EXPECT_EQ(quern_model_tune(model_, nullptr, nullptr, 1, 0, path_.c_str(), nullptr),
-            QUERN_INVALID_ARGUMENT);
+  const auto refused = [&](const quern_model* model, const quern_tensor* inputs, size_t count,
+                           const quern_tune_options* how) {
+    return quern_model_tune(model, nullptr, inputs, count, how, nullptr) == QUERN_INVALID_ARGUMENT;
+  };
+  EXPECT_TRUE(refused(nullptr, &x_, 1, &how_));
+  EXPECT_TRUE(refused(model_, nullptr, 1, &how_));
   EXPECT_CONTAINS(std::string(quern_last_error()), "inputs is null");
-  EXPECT_EQ(quern_model_tune(model_, nullptr, &x_, 1, 0, nullptr, nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_TRUE(refused(model_, &x_, 1, nullptr));
   const quern_tensor two[] = {x_, x_};
-  EXPECT_EQ(quern_model_tune(model_, nullptr, two, 2, 0, path_.c_str(), nullptr),
-            QUERN_INVALID_ARGUMENT);
-  EXPECT_EQ(quern_model_tune(model_, nullptr, &x_, 0, 0, path_.c_str(), nullptr),
-            QUERN_INVALID_ARGUMENT);
+  EXPECT_TRUE(refused(model_, two, 2, &how_));
+  EXPECT_TRUE(refused(model_, &x_, 0, &how_));
+  how_.file = nullptr;
+  EXPECT_TRUE(refused(model_, &x_, 1, &how_));
+  EXPECT_CONTAINS(std::string(quern_last_error()), "file of quern_tune_options is null");
   options_.tuning = QUERN_SOURCE_DIR "/README.md";
   quern_executable* executable = nullptr;
   EXPECT_EQ(quern_executable_compile(model_, &options_, &executable), QUERN_INVALID_ARGUMENT);

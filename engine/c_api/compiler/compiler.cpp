@@ -125,13 +125,15 @@ quern_status quern_decoder_open(const quern_model* model, const quern_compile_op
 }
 
 quern_status quern_model_tune(const quern_model* model, const quern_compile_options* options,
-                              const quern_tensor* inputs, size_t count, uint64_t microseconds,
-                              const char* file, quern_tune_report* report) {
+                              const quern_tensor* inputs, size_t count,
+                              const quern_tune_options* how, quern_tune_report* report) {
   return guarded([&]() -> Status {
     QUERN_NOT_NULL(model);
-    QUERN_NOT_NULL(file);
+    QUERN_NOT_NULL(how);
     if (count > 0) QUERN_NOT_NULL(inputs);
     QUERN_ASSIGN(quern_compile_options o, read_struct(options));
+    QUERN_ASSIGN(const quern_tune_options h, read_struct(how));
+    if (!h.file) return null_argument("file of quern_tune_options");
     o.tuning = nullptr;
     QUERN_ASSIGN(const CompileOptions compile, compile_options(o));
     std::vector<TensorView> views;
@@ -142,11 +144,11 @@ quern_status quern_model_tune(const quern_model* model, const quern_compile_opti
       for (std::size_t i = 0; i < views.size(); ++i) QUERN_TRY(session.set_input(i, views[i]));
       return {};
     };
-    QUERN_ASSIGN(Tuning tuning, Tuning::load(file));
-    TuneOptions how;
-    if (microseconds) how.deadline = deadline_in(microseconds);
-    QUERN_ASSIGN(const TuneReport done, tune(model->model, compile, bind, tuning, how));
-    QUERN_TRY(tuning.save(file));
+    QUERN_ASSIGN(Tuning tuning, Tuning::load(h.file));
+    TuneOptions measuring;
+    if (h.microseconds) measuring.deadline = deadline_in(h.microseconds);
+    QUERN_ASSIGN(const TuneReport done, tune(model->model, compile, bind, tuning, measuring));
+    QUERN_TRY(tuning.save(h.file));
     if (!report) return {};
     return write_struct(report, quern_tune_report{0, done.measured, done.changed, done.before_us,
                                                   done.after_us, done.is_complete ? 1 : 0});

@@ -35,7 +35,7 @@ quern_status quern_executable_compile(const quern_model*, const quern_compile_op
   return refuse("compiles nothing");
 }
 quern_status quern_model_tune(const quern_model*, const quern_compile_options*, const quern_tensor*,
-                              size_t, uint64_t, const char*, quern_tune_report*) {
+                              size_t, const quern_tune_options*, quern_tune_report*) {
   return refuse("tunes nothing");
 }
 quern_status quern_executable_save(const quern_executable*, const char*,

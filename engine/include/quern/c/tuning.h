@@ -9,6 +9,14 @@
 extern "C" {
 #endif
 
+typedef struct quern_tune_options {
+  size_t struct_size;
+  const char* file;      /* what is known is read there first, and written when all is measured */
+  uint64_t microseconds; /* that measuring may take; 0: any time */
+} quern_tune_options;
+#define QUERN_TUNE_OPTIONS_INIT \
+  { sizeof(quern_tune_options), NULL, 0 }
+
 typedef struct quern_tune_report {
   size_t struct_size;
   size_t measured;     /* works with a choice of kernels that were not known yet */
@@ -22,15 +30,15 @@ typedef struct quern_tune_report {
 
 /* Measures the kernels that the operators of the model have on the CPU, in the model itself, as one
  * compiled with `options` (it may be NULL; its `tuning` is not read) runs with these `count`
- * inputs, all in their order, and writes the fastest to `file`, which it reads first: what is known
- * there is not measured again. Kernels give results that may differ in their last digits. Takes as
- * long as some hundred runs, on a machine that should do little else, and `microseconds` at most
- * (0: any time). `report` may be NULL. libquern_run has no such function. Errors: those of
- * compiling and running; invalid_argument, also for a file that is no tuning. */
+ * inputs, all in their order, and adds the fastest to `how->file`; what is known there is not
+ * measured again. Kernels give results that may differ in their last digits. Takes as long as some
+ * hundred runs, on a machine that should do little else. `report` may be NULL. libquern_run has no
+ * such function. Errors: those of compiling and running; invalid_argument, also without a file and
+ * for one that is no tuning. */
 QUERN_EXPORT quern_status quern_model_tune(const quern_model* model,
                                            const quern_compile_options* options,
                                            const quern_tensor* inputs, size_t count,
-                                           uint64_t microseconds, const char* file,
+                                           const quern_tune_options* how,
                                            quern_tune_report* report);
 
 #ifdef __cplusplus
