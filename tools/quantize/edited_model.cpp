@@ -80,9 +80,9 @@ Status EditedModel::read_constants() {
       const auto* data = tensor->data();
       QUERN_ASSIGN(*tensor, Tensor::copy_of(tensor->type(), {data, tensor->bytes()}));
     }
-    tensors_.push_back(std::move(*tensor));
-    if (message.is_external) message = onnx::tensor_message(tensors_.back(), name, *texts_);
-    constants_[name] = &tensors_.back();
+    tensors_->push_back(std::move(*tensor));
+    if (message.is_external) message = onnx::tensor_message(tensors_->back(), name, *texts_);
+    constants_[name] = &tensors_->back();
     return {};
   };
   for (onnx::TensorProto& t : graph().initializers) QUERN_TRY(add(t, t.name));
@@ -126,13 +126,13 @@ std::string_view EditedModel::fresh_name(const std::string& stem) {
 std::string_view EditedModel::add_constant(Tensor tensor, const std::string& stem) {
   const std::string_view name = fresh_name(stem);
   graph().initializers.push_back(message_of(std::move(tensor), name));
-  constants_[name] = &tensors_.back();
+  constants_[name] = &tensors_->back();
   return name;
 }
 
 onnx::TensorProto EditedModel::message_of(Tensor tensor, std::string_view name) {
-  tensors_.push_back(std::move(tensor));
-  return onnx::tensor_message(tensors_.back(), name, *texts_);
+  tensors_->push_back(std::move(tensor));
+  return onnx::tensor_message(tensors_->back(), name, *texts_);
 }
 
 void EditedModel::drop_unread_constants() {

@@ -71,7 +71,8 @@ class EditedModel {
   std::shared_ptr<const CustomOps> ops_;  // that its nodes may name; null: none
   onnx::ModelProto message_;
   std::shared_ptr<onnx::TextPool> texts_ = std::make_shared<onnx::TextPool>();
-  std::deque<Tensor> tensors_;  // that messages view
+  // That messages view, where they are when this is moved.
+  std::unique_ptr<std::deque<Tensor>> tensors_ = std::make_unique<std::deque<Tensor>>();
   std::unordered_map<std::string_view, const Tensor*> constants_;
   std::unordered_set<std::string_view> names_;
 };
