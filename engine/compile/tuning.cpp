@@ -97,12 +97,6 @@ const MeasuredEntries& entries_of(const Tuning& tuning) {
   return impl_of(tuning);
 }
 
-std::vector<const Tuning::Row*> rows_of(const Tuning& tuning) {
-  std::vector<const Tuning::Row*> rows;
-  for (const auto& [work, row] : impl_of(tuning).rows) rows.push_back(&row);
-  return rows;
-}
-
 Tuning::Tuning() : impl_(std::make_unique<Impl>()) {}
 Tuning::Tuning(const Tuning& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 Tuning::Tuning(Tuning&&) noexcept = default;

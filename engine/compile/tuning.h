@@ -9,7 +9,5 @@ namespace quern {
 
 // The entries of a tuning as the choice of kernels asks for them; as long as the tuning.
 const MeasuredEntries& entries_of(const Tuning& tuning);
-// All rows, in the order of their works.
-std::vector<const Tuning::Row*> rows_of(const Tuning& tuning);
 
 }  // namespace quern

@@ -131,15 +131,24 @@ Works works_of(const std::vector<StepInfo>& steps, const Tuning& tuning) {
   return works;
 }
 
-// The entries that differ from the usual ones among these steps, by their work.
-std::map<std::string, std::string> changes(const std::vector<StepInfo>& steps, const Works& works) {
+// The kernels of each node with their layouts, as text.
+std::map<std::string, std::string> kernels_of_nodes(const std::vector<StepInfo>& steps) {
+  std::map<std::string, std::string> kernels;
+  for (const StepInfo& s : steps) kernels[s.node] += cat(s.implementation, " ", s.layouts, "; ");
+  return kernels;
+}
+
+// The entries that make other kernels of their nodes than the usual ones do, by their work.
+std::map<std::string, std::string> changes(const std::vector<StepInfo>& steps,
+                                           const std::vector<StepInfo>& usual, const Works& works) {
+  const auto kernels = kernels_of_nodes(steps);
+  const auto usual_kernels = kernels_of_nodes(usual);
   std::map<std::string, std::string> changed;
   for (const StepInfo& s : steps) {
     const auto at = works.find(s.work);
-    if (at == works.end()) continue;
-    const StepInfo& usual = *at->second.usual;
-    const bool is_same = s.implementation == usual.implementation && s.layouts == usual.layouts;
-    if (s.entry != usual.entry && (!is_same || s.entry.find("apart") != s.entry.npos))
+    if (at == works.end() || s.entry == at->second.usual->entry) continue;
+    const auto before = usual_kernels.find(s.node);
+    if (before == usual_kernels.end() || kernels.at(s.node) != before->second)
       changed[s.work] = s.entry;
   }
   return changed;
@@ -184,7 +193,7 @@ class Tuner {
     for (const std::string& name : names) {
       tell(cat("'", name, "' wherever it can be"));
       QUERN_ASSIGN(Runner other, runner(name, tuning_));
-      const auto changed = changes(other.steps(), works_);
+      const auto changed = changes(other.steps(), usual.steps(), works_);
       if (changed.empty()) continue;
       QUERN_ASSIGN(const auto times, side_by_side(usual, other, how_));
       for (const auto& [text, entry] : changed) learn(works_[text], entry, times);
