@@ -34,6 +34,8 @@ constexpr std::int64_t tile_depth = 512;
 constexpr std::int64_t least_byte_block = 32;
 constexpr std::int64_t most_byte_block = 4096;
 constexpr std::int64_t byte_tile_columns = std::int64_t{int8_tile_panels} * few_bits_columns;
+static_assert(few_bits_sum_stride == byte_tile_columns && few_bits_sum_rows == int8_tile_rows);
+constexpr std::int64_t byte_tile_bytes = 1 << 18;  // of blocks that are unpacked at a time, or one
 
 enum class FewBitsWay : std::uint8_t { panels, float_tiles, byte_tiles };
 
@@ -53,11 +55,10 @@ class FewBitsRows final : public CpuKernel {
  public:
   FewBitsRows(const FewBitsProduct& p, int threads, std::shared_ptr<const std::byte> packed)
       : p_(p), packed_(std::move(packed)) {
-    const std::int64_t blocks = p_.rows * p_.form.blocks;
+    const std::int64_t rows = padded_rows();
+    const std::int64_t blocks = rows * p_.form.blocks;
     Parts parts;
     const std::int64_t number = p_.quantize_x ? 1 : 4;
-    // Units for matrices read whole tiles, beyond the last row, too.
-    const std::int64_t rows = has_byte_tiles() ? round_up(p_.rows, int8_tile_rows) : p_.rows;
     x_at_ = parts.add(p_.copies_x() ? rows * p_.row_numbers() * number + int8_tile_depth : 0);
     scales_at_ = parts.add(p_.quantize_x ? blocks * 4 : 0);
     sums_at_ = parts.add(has_float_tiles() ? 0 : blocks * 4);
@@ -88,14 +89,32 @@ class FewBitsRows final : public CpuKernel {
       case FewBitsWay::panels: return 0;
       case FewBitsWay::float_tiles: return tile_depth * simd_panel * 4;
       default:
-        return byte_tile_columns * (byte_tile_depth() + 4 * (int8_tile_rows + most_tile_rows));
+        return byte_tile_columns * (tile_blocks() * byte_tile_depth() +
+                                    4 * (2 * blocks_at_once * int8_tile_rows + most_tile_rows));
     }
   }
-  std::int64_t byte_tile_depth() const { return round_up(p_.form.size, int8_tile_depth); }
+  std::int64_t unit_depth() const {
+    return p_.form.size <= int8_half_tile_depth ? int8_half_tile_depth : int8_tile_depth;
+  }
+  std::int64_t byte_tile_depth() const { return round_up(p_.form.size, unit_depth()); }
+  // The blocks of a tile of bytes.
+  std::int64_t tile_blocks() const {
+    const std::int64_t fit = cut_size(byte_tile_bytes) / (byte_tile_columns * byte_tile_depth());
+    return std::clamp<std::int64_t>(fit, 1, p_.form.blocks);
+  }
 
   template <class T>
   T* at(const KernelArgs& args, std::size_t offset) const {
     return reinterpret_cast<T*>(args.scratch + offset);
+  }
+  // Units for matrices read whole tiles, beyond the last row, too.
+  std::int64_t padded_rows() const {
+    return has_byte_tiles() ? round_up(p_.rows, int8_tile_rows) : p_.rows;
+  }
+  // Where the scale and the sum of a block of row m lie: those of all rows side by side for tiles
+  // of bytes, else those of all blocks.
+  std::int64_t at_block(std::int64_t m, std::int64_t block) const {
+    return has_byte_tiles() ? block * padded_rows() + m : m * p_.form.blocks + block;
   }
   // Rows of x in floats as they are multiplied.
   const float* floats_of(const KernelArgs& args) const {
@@ -110,13 +129,13 @@ class FewBitsRows final : public CpuKernel {
       const std::int64_t n = std::min(f.block_size, p_.depth - b * f.block_size);
       const std::int64_t to = m * p_.row_numbers() + b * f.size;
       if (p_.quantize_x) {
-        quantize(args, x, n, to, m * f.blocks + b);
+        quantize(args, x, n, to, at_block(m, b));
         continue;
       }
       const float* block = x;
       if (p_.copies_x()) block = padded(x, n, at<float>(args, x_at_) + to);
       if (!has_float_tiles() && f.zeros != FewBitsZeros::middle)
-        at<float>(args, sums_at_)[m * f.blocks + b] = simd().sum(block, n);
+        at<float>(args, sums_at_)[at_block(m, b)] = simd().sum(block, n);
     }
   }
   const float* padded(const float* x, std::int64_t n, float* to) const {
@@ -255,43 +274,56 @@ class FewBitsRows final : public CpuKernel {
     }
   }
 
-  // ---- many rows of bytes: a block of two panels at a time
+  // ---- many rows of bytes: two panels at a time
+  //
+  // Some rows go through all blocks of a tile before the next ones do, so that their results stay
+  // in the first cache; and the sums of blocks are added while the units compute the next ones.
   void run_byte_tiles(const KernelArgs& args, const Parallel& parallel) const {
     const std::int64_t groups = ceil_div(p_.form.columns, byte_tile_columns);
     const std::int64_t pieces = ceil_div(p_.rows, most_tile_rows);
     parallel.each(groups * pieces, [&](std::size_t slot, std::int64_t u) {
       const std::int64_t first = u % pieces * most_tile_rows;
       auto* columns = slot_of<std::int8_t>(args, slot);
-      auto* sums = reinterpret_cast<std::int32_t*>(columns + byte_tile_columns * byte_tile_depth());
+      auto* sums = reinterpret_cast<std::int32_t*>(columns + byte_tile_columns * byte_tile_depth() *
+                                                                 tile_blocks());
       multiply_byte_group(
           args, {u / pieces * byte_tile_columns, first, std::min(most_tile_rows, p_.rows - first)},
-          {columns, sums, reinterpret_cast<float*>(sums + byte_tile_columns * int8_tile_rows)});
+          {columns, sums, reinterpret_cast<float*>(sums + 2 * blocks_at_once * byte_tile_sums)});
     });
   }
 
+  static constexpr std::int64_t byte_tile_sums = byte_tile_columns * int8_tile_rows;
+  static constexpr std::int64_t blocks_at_once = 2;  // whose sums are added in one pass over y
   struct ByteTile {
-    std::int8_t* columns;  // panels of [byte_tile_depth() / 4][few_bits_columns][4]
-    std::int32_t* sums;    // [int8_tile_rows][byte_tile_columns]
+    std::int8_t* columns;  // of each block its panels, [byte_tile_depth() / 4][few_bits_columns][4]
+    std::int32_t* sums;    // of blocks_at_once, and of as many
     float* y;              // [most_tile_rows][byte_tile_columns]
   };
+  struct BytePanels {
+    FewBitsPanel of[int8_tile_panels];
+    int count;
+  };
+  struct BlockRange {
+    std::int64_t from, to;
+  };
+
   void multiply_byte_group(const KernelArgs& args, const Part& part, const ByteTile& t) const {
     const FewBitsForm& f = p_.form;
     const std::int64_t width = std::min(byte_tile_columns, f.columns - part.column);
-    const auto panels = static_cast<int>(ceil_div(width, std::int64_t{few_bits_columns}));
-    const std::int64_t panel_bytes = byte_tile_depth() * few_bits_columns;
-    std::memset(t.columns, 0, static_cast<std::size_t>(panels * panel_bytes));
+    BytePanels panels;
+    panels.count = static_cast<int>(ceil_div(width, std::int64_t{few_bits_columns}));
+    for (int q = 0; q < panels.count; ++q)
+      panels.of[q] = f.panel(packed_.get(), part.column / few_bits_columns + q);
     std::memset(t.y, 0, static_cast<std::size_t>(part.rows * byte_tile_columns) * 4);
     StopCheck check(args.stop);
-    simd_int8_tiles()->begin();
-    for (std::int64_t b = 0; b < f.blocks && !check.spend(part.rows * panel_bytes / 1024); ++b) {
-      FewBitsPanel panel[int8_tile_panels];
-      for (int q = 0; q < panels; ++q) {
-        panel[q] = f.panel(packed_.get(), part.column / few_bits_columns + q);
-        simd_few_bits().unpack(panel[q], b, t.columns + q * panel_bytes);
-      }
-      for (std::int64_t r = 0; r < part.rows; r += int8_tile_rows)
-        multiply_bytes(args, {part.column, part.row + r, part.rows - r}, b,
-                       {panel, static_cast<std::size_t>(panels)},
+    simd_int8_tiles()->begin(unit_depth());
+    for (std::int64_t b = 0; b < f.blocks && !check.is_over(); b += tile_blocks()) {
+      const BlockRange blocks = {b, std::min(b + tile_blocks(), f.blocks)};
+      const std::int64_t work = (blocks.to - blocks.from) * byte_tile_depth() * byte_tile_columns;
+      unpack_bytes(panels, blocks, t.columns);
+      for (std::int64_t r = 0; r < part.rows && !check.spend(work * int8_tile_rows / 1024);
+           r += int8_tile_rows)
+        multiply_bytes(args, {part.column, part.row + r, part.rows - r}, blocks, panels,
                        {t.columns, t.sums, t.y + r * byte_tile_columns});
     }
     simd_int8_tiles()->end();
@@ -301,29 +333,58 @@ class FewBitsRows final : public CpuKernel {
                   static_cast<std::size_t>(width) * 4);
     add_bias(args, part.column, width, part.row, part.rows);
   }
-  // The products of a block with the first rows of `part`, added to y.
-  void multiply_bytes(const KernelArgs& args, const Part& part, std::int64_t block,
-                      std::span<const FewBitsPanel> panels, const ByteTile& t) const {
+  void unpack_bytes(const BytePanels& panels, const BlockRange& blocks, std::int8_t* to) const {
+    const std::int64_t panel_bytes = byte_tile_depth() * few_bits_columns;
+    if (byte_tile_depth() != p_.form.size)
+      std::memset(to, 0,
+                  static_cast<std::size_t>((blocks.to - blocks.from) * panels.count * panel_bytes));
+    for (std::int64_t b = blocks.from; b < blocks.to; ++b)
+      for (int q = 0; q < panels.count; ++q, to += panel_bytes)
+        simd_few_bits().unpack(panels.of[q], b, to);
+  }
+  // The products of some blocks with the first rows of `part`, added to y.
+  void multiply_bytes(const KernelArgs& args, const Part& part, const BlockRange& blocks,
+                      const BytePanels& panels, const ByteTile& t) const {
     const int rows = static_cast<int>(std::min<std::int64_t>(int8_tile_rows, part.rows));
-    const std::int64_t at_block = part.row * p_.form.blocks + block;
-    simd_int8_tiles()->multiply(
-        {.x = at<std::uint8_t>(args, x_at_) + part.row * p_.row_numbers() + block * p_.form.size,
-         .x_stride = p_.row_numbers(),
-         .is_signed = true,
-         .rows = rows,
-         .panels = static_cast<int>(panels.size()),
-         .depth = byte_tile_depth(),
-         .columns = t.columns,
-         .sums = t.sums});
-    for (std::size_t q = 0; q < panels.size(); ++q)
-      simd_few_bits().add_sums(panels[q], {.block = block,
-                                           .sums = t.sums + q * few_bits_columns,
-                                           .stride = byte_tile_columns,
-                                           .scales = at<float>(args, scales_at_) + at_block,
-                                           .x_sums = at<std::int32_t>(args, sums_at_) + at_block,
-                                           .rows = rows,
-                                           .y = t.y + q * few_bits_columns,
-                                           .y_stride = byte_tile_columns});
+    const std::int64_t block_bytes = byte_tile_depth() * few_bits_columns * panels.count;
+    const std::uint8_t* x = at<std::uint8_t>(args, x_at_) + part.row * p_.row_numbers();
+    SumsOfBlocks before = {};
+    std::int64_t half = 0;
+    for (std::int64_t b = blocks.from; b < blocks.to; b += blocks_at_once, half ^= 1) {
+      const auto count = static_cast<int>(std::min(blocks_at_once, blocks.to - b));
+      const SumsOfBlocks now = {b, count, t.sums + half * blocks_at_once * byte_tile_sums};
+      for (std::int64_t i = 0; i < count; ++i)
+        simd_int8_tiles()->multiply({.x = x + (b + i) * p_.form.size,
+                                     .x_stride = p_.row_numbers(),
+                                     .is_signed = true,
+                                     .rows = rows,
+                                     .panels = panels.count,
+                                     .depth = byte_tile_depth(),
+                                     .columns = t.columns + (b + i - blocks.from) * block_bytes,
+                                     .sums = now.sums + i * byte_tile_sums,
+                                     .tile_depth = unit_depth()});
+      if (before.count > 0) add_blocks(args, part.row, rows, before, panels, t.y);
+      before = now;
+    }
+    add_blocks(args, part.row, rows, before, panels, t.y);
+  }
+  struct SumsOfBlocks {
+    std::int64_t block;
+    int count;
+    std::int32_t* sums;  // of each block [int8_tile_rows][byte_tile_columns]
+  };
+  void add_blocks(const KernelArgs& args, std::int64_t row, int rows, const SumsOfBlocks& of,
+                  const BytePanels& panels, float* y) const {
+    const std::int64_t at_first = at_block(row, of.block);
+    for (std::int64_t q = 0; q < panels.count; ++q)
+      simd_few_bits().add_sums(panels.of[q], {.block = of.block,
+                                              .blocks = of.count,
+                                              .sums = of.sums + q * few_bits_columns,
+                                              .scales = at<float>(args, scales_at_) + at_first,
+                                              .x_sums = at<std::int32_t>(args, sums_at_) + at_first,
+                                              .scale_stride = padded_rows(),
+                                              .rows = rows,
+                                              .y = y + q * few_bits_columns});
   }
 
   static constexpr int piece_rows = 64;                // of a task, for one panel

@@ -146,7 +146,7 @@ void Int8ConvKernel::run_tiles(const Run& run, std::int64_t task, std::int64_t b
   Position at = position_of(begin);
   StopCheck check(run.stop);
   const std::int64_t cost = conv_.groups * packed_.panels * packed_.panel_bytes() / 64 + 64;
-  simd_int8_tiles()->begin();
+  simd_int8_tiles()->begin(int8_tile_depth);
   for (std::int64_t p = begin; p < end && !check.spend(cost); p += most) {
     const std::int64_t rows = std::min(most, end - p);
     for (std::int64_t g = 0; g < conv_.groups; ++g) {

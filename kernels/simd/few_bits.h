@@ -54,16 +54,20 @@ struct FewBitsBytes {
   float* y;
 };
 
-// Sums of products of bytes by the numbers less 2^(bits - 1) of a block: y += what they are worth.
+// Sums of products of bytes by the numbers less 2^(bits - 1) of some blocks: y += what they are
+// worth, block by block. Sums and results of a row are few_bits_sum_stride from those of the row
+// before; they may be those of two panels.
+inline constexpr std::int64_t few_bits_sum_stride = std::int64_t{2} * few_bits_columns;
+inline constexpr std::int64_t few_bits_sum_rows = 32;
 struct FewBitsSums {
-  std::int64_t block;
-  const std::int32_t* sums;
-  std::int64_t stride;         // from row to row
-  const float* scales;         // of the block in row r of x: scales[r * blocks]
+  std::int64_t block;  // the first
+  int blocks;
+  const std::int32_t* sums;    // [blocks][few_bits_sum_rows][few_bits_sum_stride]
+  const float* scales;         // of block `block + i` in row r of x: scales[i * scale_stride + r]
   const std::int32_t* x_sums;  // the same
-  int rows;
-  float* y;
-  std::int64_t y_stride;
+  std::int64_t scale_stride;
+  int rows;  // 1 to few_bits_sum_rows
+  float* y;  // [rows][few_bits_sum_stride]
 };
 
 struct SimdFewBits {

@@ -207,29 +207,46 @@ void unpack(const FewBitsPanel& p, std::int64_t block, std::int8_t* to) {
   }
 }
 
-template <bool Shifts>
-inline void add_rows(const FewBitsPanel& p, const FewBitsSums& f) {
+// Rows whose results stay in registers while all blocks are added. All addresses of a block are an
+// offset from one of three pointers: with any other strides they take longer than the sums.
+template <bool Shifts, int Rows>
+inline void add_rows(const FewBitsPanel& p, const FewBitsSums& f, int row) {
   const __m512 middle = _mm512_set1_ps(static_cast<float>(1 << (p.bits - 1)));
-  const __m512 scale = _mm512_loadu_ps(p.scales + f.block * few_bits_columns);
-  const __m512 zero = Shifts ? _mm512_sub_ps(zeros_at(p, f.block), middle) : middle;
-  const std::int32_t* sums = f.sums;
-  const float* scales = f.scales;
-  const std::int32_t* x_sums = f.x_sums;
-  float* y = f.y;
-#pragma GCC unroll 4
-  for (int r = 0; r < f.rows; ++r) {
-    __m512 sum = to_floats(load(sums));
-    if constexpr (Shifts)
-      sum = _mm512_fnmadd_ps(zero, _mm512_set1_ps(static_cast<float>(*x_sums)), sum);
-    const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(*scales));
-    _mm512_storeu_ps(y, _mm512_fmadd_ps(sum, factor, _mm512_loadu_ps(y)));
-    sums += f.stride, y += f.y_stride;
-    scales += p.blocks, x_sums += p.blocks;
+  float* to = f.y + row * few_bits_sum_stride;
+  __m512 y[Rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) y[r] = _mm512_loadu_ps(to + r * few_bits_sum_stride);
+  const std::int32_t* sums = f.sums + row * few_bits_sum_stride;
+  const float* scales = f.scales + row;
+  const std::int32_t* x_sums = f.x_sums + row;
+  for (int b = 0; b < f.blocks; ++b) {
+    const __m512 scale = _mm512_loadu_ps(p.scales + (f.block + b) * few_bits_columns);
+    const __m512 zero = Shifts ? _mm512_sub_ps(zeros_at(p, f.block + b), middle) : middle;
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      __m512 sum = to_floats(load(sums + r * few_bits_sum_stride));
+      if constexpr (Shifts)
+        sum = _mm512_fnmadd_ps(zero, to_floats(_mm512_set1_epi32(x_sums[r])), sum);
+      y[r] = _mm512_fmadd_ps(sum, _mm512_mul_ps(scale, _mm512_set1_ps(scales[r])), y[r]);
+    }
+    sums += few_bits_sum_rows * few_bits_sum_stride;
+    scales += f.scale_stride;
+    x_sums += f.scale_stride;
   }
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) _mm512_storeu_ps(to + r * few_bits_sum_stride, y[r]);
+}
+
+template <bool Shifts>
+void add_all_rows(const FewBitsPanel& p, const FewBitsSums& f) {
+  constexpr int at_once = 8;
+  int row = 0;
+  for (; row + at_once <= f.rows; row += at_once) add_rows<Shifts, at_once>(p, f, row);
+  for (; row < f.rows; ++row) add_rows<Shifts, 1>(p, f, row);
 }
 
 void add_sums(const FewBitsPanel& p, const FewBitsSums& f) {
-  has_zeros(p) ? add_rows<true>(p, f) : add_rows<false>(p, f);
+  has_zeros(p) ? add_all_rows<true>(p, f) : add_all_rows<false>(p, f);
 }
 
 #include "kernels/simd/few_bits_functions.inc"

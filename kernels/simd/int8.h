@@ -31,19 +31,22 @@ struct Int8Product {
 // A block of products by units for matrices of bytes, which multiply u8 or s8 by s8: sums = x *
 // columns. Memory of `rows` rounded up to 16, and of `depth`, is read of x, whatever it holds; what
 // comes of further rows than `rows` has no meaning, and what lies beyond the depth of the product
-// meets columns that are 0 there.
+// meets columns that are 0 there. The units take int8_tile_depth bytes of a row at a time, or half
+// as many where blocks are no deeper: that takes as long, but loads no zeros.
 inline constexpr int int8_tile_rows = 32;
 inline constexpr int int8_tile_panels = 2;
 inline constexpr std::int64_t int8_tile_depth = 64;
+inline constexpr std::int64_t int8_half_tile_depth = 32;
 struct Int8Block {
   const std::uint8_t* x;  // row r at x + r * x_stride
   std::int64_t x_stride;
   bool is_signed;              // of x
   int rows;                    // 1 to int8_tile_rows
   int panels;                  // 1 to int8_tile_panels
-  std::int64_t depth;          // a multiple of int8_tile_depth
+  std::int64_t depth;          // a multiple of the tiles' depth
   const std::int8_t* columns;  // panels of [depth / 4][int8_panel_columns][4]
   std::int32_t* sums;          // [rows rounded up to 16][int8_tile_panels * int8_panel_columns]
+  std::int64_t tile_depth = int8_tile_depth;  // as begin() was told
 };
 
 // Depthwise convolutions read four lines at a time, woven: lane l is the bytes 4 l to 4 l + 3, one
@@ -101,7 +104,7 @@ struct SimdInt8 {
 // Units of the calling thread. Between begin() and end() it computes blocks; end() gives their
 // state up, so that the thread is as cheap to interrupt as before.
 struct Int8Tiles {
-  void (*begin)();
+  void (*begin)(std::int64_t tile_depth);  // int8_tile_depth or int8_half_tile_depth
   void (*multiply)(const Int8Block&);
   void (*end)();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMX: sixteen rows by sixteen columns by 64 products in one instruction, without saturation. Four
+// AMX: sixteen rows by sixteen columns by 64 or 32 products in one instruction, no saturation. Four
 // tiles of sums take two tiles of rows and two of columns.
 //
 // Compilers without the intrinsics build a file without units.
@@ -17,21 +17,31 @@ namespace {
 #define QUERN_TILES __attribute__((target("amx-tile,amx-int8")))
 
 constexpr std::int64_t amx_rows = 16;
-constexpr std::int64_t amx_tile_bytes = 1024;  // of columns: 64 of the depth, 16 columns
 constexpr std::int64_t amx_sum_bytes = int8_tile_panels * int8_panel_columns * 4;  // of a row
 
-// All eight tiles have 16 rows of 64 bytes.
+// Sums have 16 rows of 64 bytes, rows of x the depth, and columns a row for four of it.
 struct alignas(64) TileShapes {
+  explicit constexpr TileShapes(std::uint8_t depth)
+      : row_bytes{64, 64, 64, 64, depth, depth, 64, 64},
+        rows{16,
+             16,
+             16,
+             16,
+             16,
+             16,
+             static_cast<std::uint8_t>(depth / 4),
+             static_cast<std::uint8_t>(depth / 4)} {}
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
   std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  std::uint16_t row_bytes[16];
+  std::uint8_t rows[16];
 };
-constexpr TileShapes amx_shapes;
+constexpr TileShapes amx_shapes(int8_tile_depth);
+constexpr TileShapes amx_half_shapes(int8_half_tile_depth);
 
-QUERN_TILES void amx_begin() {
-  _tile_loadconfig(&amx_shapes);
+QUERN_TILES void amx_begin(std::int64_t tile_depth) {
+  _tile_loadconfig(tile_depth == int8_tile_depth ? &amx_shapes : &amx_half_shapes);
 }
 QUERN_TILES void amx_end() {
   _tile_release();
@@ -56,7 +66,8 @@ QUERN_TILES void amx_multiply_tiles(const Int8Block& b) {
   if constexpr (Panels == 2) _tile_zero(1);
   if constexpr (Halves == 2) _tile_zero(2);
   if constexpr (Halves == 2 && Panels == 2) _tile_zero(3);
-  for (std::int64_t k = 0; k < b.depth; k += int8_tile_depth) {
+  const std::int64_t tile_bytes = b.tile_depth * int8_panel_columns;
+  for (std::int64_t k = 0; k < b.depth; k += b.tile_depth) {
     _tile_loadd(4, upper + k, b.x_stride);
     _tile_loadd(6, left, 64);
     QUERN_MULTIPLY_TILES(0, 4, 6);
@@ -69,8 +80,8 @@ QUERN_TILES void amx_multiply_tiles(const Int8Block& b) {
       QUERN_MULTIPLY_TILES(1, 4, 7);
       if constexpr (Halves == 2) QUERN_MULTIPLY_TILES(3, 5, 7);
     }
-    left += amx_tile_bytes;
-    right += amx_tile_bytes;
+    left += tile_bytes;
+    right += tile_bytes;
   }
   std::int32_t* sums = b.sums;
   constexpr std::int64_t half = amx_rows * int8_tile_panels * int8_panel_columns;

@@ -334,7 +334,8 @@ TEST(FewBits, KernelsAreTheReference) {
         }
 }
 
-// One block a column, longer than a tile that is widened at a time; columns of several tiles.
+// One block a column, longer than a tile that is widened at a time; columns of several tiles; more
+// blocks than are unpacked at a time.
 TEST(FewBits, LongBlocksAndManyColumns) {
   RandomTensors random(4);
   for (const bool quantize_x : {false, true}) {
@@ -342,6 +343,8 @@ TEST(FewBits, LongBlocksAndManyColumns) {
     check_kernel(Weights::drawn({8, 1400, 1400, 20, kind}, random), {17}, quantize_x, random);
     check_kernel(Weights::drawn({4, 128, 256, 333, kind}, random), {130}, quantize_x, random);
     check_kernel(Weights::drawn({4, 2, 9, 3, kind}, random), {3}, quantize_x, random);
+    check_kernel(Weights::drawn({4, 2048, 9000, 40, kind}, random), {37}, quantize_x, random);
+    check_kernel(Weights::drawn({2, 32, 9000, 17, kind}, random), {37}, quantize_x, random);
   }
 }
 

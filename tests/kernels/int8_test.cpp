@@ -128,9 +128,10 @@ TEST(SimdInt8, DepthwiseSumsAreExactForTheExtremesOfTheTypes) {
         }
 }
 
-void check_tiles(const Int8Tiles& tiles, int rows, int panels, std::int64_t steps, bool is_signed) {
+void check_tiles(const Int8Tiles& tiles, std::int64_t tile_depth, int rows, int panels,
+                 std::int64_t steps, bool is_signed) {
   RandomTensors random(static_cast<unsigned>(rows * 100 + panels * 10 + steps));
-  const std::int64_t depth = steps * int8_tile_depth;
+  const std::int64_t depth = steps * tile_depth;
   const std::int64_t stride = depth + 7;
   const int read_rows = (rows + 15) / 16 * 16;
   const std::int64_t columns = panels * int8_panel_columns;
@@ -144,8 +145,9 @@ void check_tiles(const Int8Tiles& tiles, int rows, int panels, std::int64_t step
   constexpr std::int64_t width = int8_tile_panels * int8_panel_columns;
   std::vector<std::int32_t> sums(static_cast<std::size_t>(read_rows * width), 7);
   const auto* first = reinterpret_cast<const u8*>(x.data());
-  tiles.begin();
-  tiles.multiply({first, stride, is_signed, rows, panels, depth, packed.data(), sums.data()});
+  tiles.begin(tile_depth);
+  tiles.multiply(
+      {first, stride, is_signed, rows, panels, depth, packed.data(), sums.data(), tile_depth});
   tiles.end();
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t n = 0; n < columns; ++n) {
@@ -166,7 +168,9 @@ TEST(SimdInt8, TilesAreExactForTheExtremesOfTheTypes) {
   for (int rows : {1, 7, 15, 16, 17, 31, 32})
     for (int panels : {1, 2})
       for (std::int64_t steps : {1, 2, 5})
-        for (bool is_signed : {false, true}) check_tiles(*tiles, rows, panels, steps, is_signed);
+        for (bool is_signed : {false, true})
+          for (std::int64_t depth : {int8_tile_depth, int8_half_tile_depth})
+            check_tiles(*tiles, depth, rows, panels, steps, is_signed);
 }
 
 TEST(SimdInt8, IsNamedWithoutItsLoops) {
