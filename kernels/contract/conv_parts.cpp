@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,6 +13,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/conv_ranges.h"
 #include "kernels/contract/first_error.h"
 #include "kernels/contract/sliced_constant.h"
 
@@ -20,137 +21,24 @@ namespace quern {
 namespace {
 
 constexpr std::size_t most_operands = 16;
-constexpr std::size_t row_axis = 2;
 
-double work_of(const KernelRequest& r) {
-  const auto padded = [](std::int64_t channels) { return round_up(channels, 8); };
-  const std::int64_t group = r.as<Conv>().group;
-  const Shape& y = r.outputs[0].shape;
-  // One channel a group is a vector of groups.
-  const bool depthwise = r.shape(1)[1] == 1 && r.shape(1)[0] == group;
-  const std::int64_t channels = depthwise ? padded(y[1]) : padded(y[1] / group) * group;
-  return 2.0 * static_cast<double>(y[0] * channels) * static_cast<double>(y.elements(2)) *
-         static_cast<double>(r.shape(1).elements(1));
-}
-
-// Images [image, image + images) and, of each, the rows [from, to) of the result, in the output
-// channels [channel, channel + channels).
-struct PartRange {
-  std::int64_t image, images, from, to;
-  std::int64_t channel, channels;
-};
-
-// The calls of parts follow each other, or run at one time, each on one thread.
-enum class Calls : std::uint8_t { in_turn, at_one_time };
-
-// The rows of a part of an image, whose whole is `work`. Winograd's kernels want some rows at once.
-std::int64_t rows_of_part(double work, std::int64_t rows, const ConvPartSizes& sizes) {
-  constexpr std::int64_t for_winograd = 16;
-  const auto parts = static_cast<std::int64_t>(std::ceil(work / sizes.part_work));
-  const std::int64_t step = (rows + std::min(parts, rows) - 1) / std::min(parts, rows);
-  const double of_row = work / static_cast<double>(rows);
-  return of_row * for_winograd <= sizes.most_work ? std::max(step, std::min(rows, for_winograd))
-                                                  : step;
-}
-
-// In the order of memory; one or none: the work is not cut.
-std::vector<PartRange> ranges_of(const KernelRequest& r, const ConvPartSizes& sizes) {
-  std::vector<PartRange> ranges;
-  const double work = work_of(r);
-  if (work <= sizes.most_work) return ranges;
-  const std::int64_t images = r.outputs[0].shape[0];
-  const std::int64_t rows = r.outputs[0].shape[row_axis];
-  const std::int64_t channels = r.outputs[0].shape[1];
-  const double of_image = work / static_cast<double>(images);
-  if (of_image <= sizes.part_work) {
-    const auto step =
-        std::max<std::int64_t>(static_cast<std::int64_t>(sizes.part_work / of_image), 1);
-    for (std::int64_t n = 0; n < images; n += step)
-      ranges.push_back({n, std::min(step, images - n), 0, rows, 0, channels});
-    return ranges;
-  }
-  const std::int64_t step = rows_of_part(of_image, rows, sizes);
-  for (std::int64_t n = 0; n < images; ++n)
-    for (std::int64_t from = 0; from < rows; from += step)
-      ranges.push_back({n, 1, from, std::min(from + step, rows), 0, channels});
-  return ranges;
-}
-
-// ---- parts for threads -------------------------------------------------------------------------
-
-// Parts of `count` indices that begin at multiples of `unit`, about as many as `parts`.
-std::int64_t part_size(std::int64_t count, std::int64_t parts, std::int64_t unit) {
-  return round_up(ceil_div(count, std::max<std::int64_t>(parts, 1)), unit);
-}
-
-// The number of parts that are worth a thread's while.
-std::int64_t useful_parts(const KernelRequest& r, const ConvPartSizes& sizes) {
-  return static_cast<std::int64_t>(
-      std::min(work_of(r) / sizes.least_work, 2.0 * r.target.team.threads));
-}
-
-std::vector<PartRange> image_ranges(const KernelRequest& r, std::int64_t parts) {
-  const Shape& y = r.outputs[0].shape;
-  std::vector<PartRange> ranges;
-  const std::int64_t step = part_size(y[0], parts, 1);
-  for (std::int64_t n = 0; n < y[0]; n += step)
-    ranges.push_back({n, std::min(step, y[0] - n), 0, y[row_axis], 0, y[1]});
-  return ranges;
-}
-
-// Output channels that may be cut off: whole groups, and whole blocks of the layouts of x and y.
-std::int64_t channel_unit(const KernelRequest& r) {
-  constexpr std::int64_t block = 16;
-  const std::int64_t group = r.as<Conv>().group;
-  if (group == 1) return block;
-  const std::int64_t in = r.shape(0)[1] / group;
-  const std::int64_t out = r.outputs[0].shape[1] / group;
-  std::int64_t groups = 1;
-  while (groups * in % block != 0 || groups * out % block != 0) ++groups;
-  return groups * out;
-}
-
-std::vector<PartRange> channel_ranges(const KernelRequest& r, std::int64_t parts) {
-  // Kernels of AVX-512 take up to four blocks of 16 channels at once, and lose with fewer.
-  constexpr std::int64_t enough = 64;
-  const Shape& y = r.outputs[0].shape;
-  const std::int64_t useful = ceil_div(parts, y[0]);
-  const std::int64_t least = ceil_div<std::int64_t>(r.target.team.threads, y[0]);
-  const std::int64_t of_image = std::min(useful, std::max(least, y[1] / enough));
-  const std::int64_t step = part_size(y[1], of_image, channel_unit(r));
-  std::vector<PartRange> ranges;
-  for (std::int64_t n = 0; n < y[0]; ++n)
-    for (std::int64_t c = 0; c < y[1]; c += step)
-      ranges.push_back({n, 1, 0, y[row_axis], c, std::min(step, y[1] - c)});
-  return ranges;
-}
-
-// A part has two rows at least: oneDNN is given a single one without its dimension, and other
-// kernels.
-std::vector<PartRange> row_ranges(const KernelRequest& r, std::int64_t parts) {
-  const Shape& y = r.outputs[0].shape;
-  const std::int64_t rows = y[row_axis];
-  const std::int64_t of_image =
-      std::clamp<std::int64_t>(ceil_div(parts, y[0]), 1, std::max<std::int64_t>(rows / 2, 1));
-  std::vector<PartRange> ranges;
-  for (std::int64_t n = 0; n < y[0]; ++n)
-    for (std::int64_t i = 0; i < of_image; ++i)
-      ranges.push_back({n, 1, rows * i / of_image, rows * (i + 1) / of_image, 0, y[1]});
-  return ranges;
-}
+// The calls of parts follow each other, with copies of rows that do not lie side by side or only
+// where there are none, or run at one time, each on one thread.
+enum class Calls : std::uint8_t { in_turn, in_turn_in_place, at_one_time };
 
 // ---- places of parts ---------------------------------------------------------------------------
 
-// A range reads rows [begin, end) of x, and the padding before and after them.
+// A range reads rows [begin, end) of x, and the padding before and after them; rows are the
+// indices of spatial dimension `d`.
 struct PartReads {
   std::int64_t begin, end, pad_begin, pad_end;
 };
-PartReads reads_of(const ResolvedWindow& w, std::int64_t rows, std::int64_t y_rows,
+PartReads reads_of(const ResolvedWindow& w, std::size_t d, std::int64_t rows, std::int64_t y_rows,
                    const PartRange& range) {
   // A whole image gives all rows, also those behind the last window: it is dense with them.
-  if (range.from == 0 && range.to == y_rows) return {0, rows, w.pads_begin[0], w.pads_end[0]};
-  const std::int64_t first = range.from * w.strides[0] - w.pads_begin[0];
-  const std::int64_t last = (range.to - 1) * w.strides[0] - w.pads_begin[0] + w.extent(0);
+  if (range.from == 0 && range.to == y_rows) return {0, rows, w.pads_begin[d], w.pads_end[d]};
+  const std::int64_t first = range.from * w.strides[d] - w.pads_begin[d];
+  const std::int64_t last = (range.to - 1) * w.strides[d] - w.pads_begin[d] + w.extent(d);
   const std::int64_t begin = std::clamp<std::int64_t>(first, 0, rows);
   const std::int64_t end = std::clamp<std::int64_t>(last, begin, rows);
   return {begin, end, begin - first, last - end};
@@ -185,7 +73,7 @@ struct Cut {
   Cut() = default;
   // A tensor that only channels cut, its first dimension or its only one above 1.
   explicit Cut(std::size_t bytes_of_channel) : channel(bytes_of_channel) {}
-  Cut(PartOrder order, DType dtype, const Shape& shape) {
+  Cut(PartOrder order, DType dtype, const Shape& shape, std::size_t row_axis) {
     const auto channels = static_cast<std::size_t>(shape[1]);
     const std::size_t block = order == PartOrder::blocks_of_8    ? 8
                               : order == PartOrder::blocks_of_16 ? 16
@@ -215,6 +103,7 @@ class ConvPart {
            const PartReads& reads)
       : whole_(whole), op_(part_of(whole, w, range, reads)) {
     const TensorType& y = whole.outputs[0];
+    const std::size_t row_axis = row_axis_of(whole);
     const auto cut = [&](const Shape& shape, std::int64_t channels, std::int64_t rows) {
       Shape part = shape;
       part[0] = range.images;
@@ -248,7 +137,7 @@ class ConvPart {
     Conv op = whole.as<Conv>();
     op.group = op.group * range.channels / whole.outputs[0].shape[1];
     op.group = std::max<std::int64_t>(op.group, 1);
-    return with_padding(std::move(op), w, reads);
+    return with_padding(std::move(op), w, reads, row_axis_of(whole) - 2);
   }
   // Weights, bias and operands of some channels.
   void cut_channels(const PartRange& range) {
@@ -273,12 +162,12 @@ class ConvPart {
       in.constant = nullptr;
     }
   }
-  static Op with_padding(Conv op, const ResolvedWindow& w, const PartReads& reads) {
+  static Op with_padding(Conv op, const ResolvedWindow& w, const PartReads& reads, std::size_t d) {
     const auto list = [](const Shape& s) { return Ints(s.begin(), s.end()); };
     op.window = {list(w.kernel), list(w.strides), list(w.pads_begin), list(w.dilations)};
     op.window.pads.insert(op.window.pads.end(), w.pads_end.begin(), w.pads_end.end());
-    op.window.pads[0] = reads.pad_begin;
-    op.window.pads[w.rank()] = reads.pad_end;
+    op.window.pads[d] = reads.pad_begin;
+    op.window.pads[w.rank() + d] = reads.pad_end;
     return op;
   }
 
@@ -433,9 +322,10 @@ class ConvCutter {
         calls_(calls),
         select_(select),
         window_(resolve_window(request.as<Conv>().window, request.shape(0).dims().subspan(2),
-                               request.shape(1).dims().subspan(2))) {
+                               request.shape(1).dims().subspan(2))),
+        row_axis_(row_axis_of(request)) {
     const Shape& y = request.outputs[0].shape;
-    work_->by_rows = ranges_[0].to - ranges_[0].from < y[row_axis];
+    work_->by_rows = ranges_[0].to - ranges_[0].from < y[row_axis_];
     by_channels_ = ranges_[0].channels < y[1];
   }
 
@@ -447,7 +337,7 @@ class ConvCutter {
     }
     take_scratch();
     choice_.implementation =
-        cat(choice_.implementation, calls_ == Calls::in_turn ? " in parts" : " at one time");
+        cat(choice_.implementation, calls_ == Calls::at_one_time ? " at one time" : " in parts");
     choice_.work = std::move(work_);
     return std::optional<KernelChoice>(std::move(choice_));
   }
@@ -466,7 +356,7 @@ class ConvCutter {
              const std::size_t missing = y.rank() - s.rank();
              const auto size = [&](std::size_t d) { return d < missing ? 1 : s[d - missing]; };
              if (by_channels_ && channel_axis(s, y) && s.elements() != y[1]) return false;
-             return size(0) == 1 && size(row_axis) == 1;
+             return size(0) == 1 && size(row_axis_) == 1;
            });
   }
   // Read `i`, which channels alone cut: weights, a bias, an operand with a number for each.
@@ -478,8 +368,8 @@ class ConvCutter {
   // Adds the call for a range, with its own kernel or that of an equal one before; false: there is
   // none.
   Result<bool> add(const PartRange& range) {
-    const PartReads reads =
-        reads_of(window_, r_.shape(0)[row_axis], r_.outputs[0].shape[row_axis], range);
+    const PartReads reads = reads_of(window_, row_axis_ - 2, r_.shape(0)[row_axis_],
+                                     r_.outputs[0].shape[row_axis_], range);
     if (reads.begin == reads.end) return false;
     // Packed weights are a kernel's own.
     const std::int64_t channel = r_.inputs[1].constant ? range.channel : 0;
@@ -527,10 +417,18 @@ class ConvCutter {
   bool may_cut(const std::vector<PartOrder>& orders) const {
     const bool has_channels_last = std::ranges::count(orders, PartOrder::channels_last) > 0;
     if (by_channels_) return !has_channels_last || is_one_place();
-    const bool copies_rows = work_->by_rows && !std::ranges::all_of(orders, [](PartOrder o) {
-                               return o == PartOrder::channels_last;
-                             });
-    return calls_ == Calls::in_turn || !copies_rows || is_long();
+    if (calls_ == Calls::in_turn || !copies_rows(orders)) return true;
+    return calls_ == Calls::at_one_time && is_long();
+  }
+  // The order of x is the first; all others are of the result's shape.
+  bool copies_rows(const std::vector<PartOrder>& orders) const {
+    const auto lies_in_slices = [](PartOrder o, const Shape& shape) {
+      return o != PartOrder::channels_last && shape[1] > 1;
+    };
+    return work_->by_rows && (lies_in_slices(orders[0], r_.shape(0)) ||
+                              std::any_of(orders.begin() + 1, orders.end(), [&](PartOrder o) {
+                                return lies_in_slices(o, r_.outputs[0].shape);
+                              }));
   }
   // In an image of one place, all layouts are the same.
   bool is_one_place() const {
@@ -557,10 +455,10 @@ class ConvCutter {
       if (is_of_channels(i)) cut_channels_of(i);
       if (!is_cut(i)) continue;
       choice_.input_layouts[i] = layout_in(*order, r_.read(i).desc.shape);
-      work_->reads[i] = Cut(*order++, r_.read(i).desc.dtype, r_.read(i).desc.shape);
+      work_->reads[i] = Cut(*order++, r_.read(i).desc.dtype, r_.read(i).desc.shape, row_axis_);
     }
     choice_.output_layouts[0] = layout_in(*order, r_.outputs[0].shape);
-    work_->result = Cut(*order, r_.outputs[0].dtype, r_.outputs[0].shape);
+    work_->result = Cut(*order, r_.outputs[0].dtype, r_.outputs[0].shape, row_axis_);
     work_->adds_to_result = std::ranges::any_of(
         choice_.sharing, [](const Sharing& s) { return s.alias == Alias::must; });
   }
@@ -585,8 +483,8 @@ class ConvCutter {
   }
 
   void keep_most(const KernelRequest& part) {
-    most_read_rows_ = std::max(most_read_rows_, part.shape(0)[row_axis]);
-    most_rows_ = std::max(most_rows_, part.outputs[0].shape[row_axis]);
+    most_read_rows_ = std::max(most_read_rows_, part.shape(0)[row_axis_]);
+    most_rows_ = std::max(most_rows_, part.outputs[0].shape[row_axis_]);
   }
   // Behind the scratch memory of the parts, copies of what does not lie side by side.
   void take_scratch() {
@@ -613,6 +511,7 @@ class ConvCutter {
   Calls calls_;
   Selection (*select_)(const KernelRequest&);
   ResolvedWindow window_;
+  std::size_t row_axis_;
   bool by_channels_ = false;
   std::unique_ptr<ConvInParts> work_ = std::make_unique<ConvInParts>();
   std::vector<Kind> kinds_;        // of the kernels
@@ -626,7 +525,15 @@ class ConvCutter {
 
 Selection conv_in_parts(const KernelRequest& request, Selection (*select)(const KernelRequest&),
                         const ConvPartSizes& sizes) {
-  std::vector<PartRange> ranges = ranges_of(request, sizes);
+  ConvPartSizes of_work = sizes;
+  of_work.most_line = std::numeric_limits<std::int64_t>::max();
+  if (line_of(request) > sizes.most_line) {
+    QUERN_ASSIGN(
+        auto choice,
+        ConvCutter(request, ranges_of(request, sizes), Calls::in_turn_in_place, select).build());
+    if (choice) return std::optional<KernelChoice>(std::move(*choice));
+  }
+  std::vector<PartRange> ranges = ranges_of(request, of_work);
   if (ranges.size() < 2) return unsupported();
   return ConvCutter(request, std::move(ranges), Calls::in_turn, select).build();
 }

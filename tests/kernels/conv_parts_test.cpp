@@ -7,8 +7,10 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
+#include "kernels/simd/simd.h"
 #include "tests/graph/named_op.h"
 #include "tests/kernels/kernel_test.h"
+#include "tests/process_time.h"
 #include "tests/serial_pool.h"
 
 namespace quern::testing {
@@ -33,6 +35,10 @@ const PartedConv parted_convs[] = {
     // Rows behind the last window.
     {{5, 8, 8, 5}, {16, 8, 1, 1}, {{.strides = {2, 1}}}},
     {{5, 5, 34}, {7, 5, 3}, {{.strides = {3}, .dilations = {2}}}},
+    // Lines, also as rows of an image, with most of it in the window and with little.
+    {{2, 1, 1, 90}, {3, 1, 1, 5}, {{.pads = {0, 4, 0, 7}}}},
+    {{1, 3, 1, 1, 70}, {16, 3, 1, 1, 9}, {{.strides = {1, 1, 6}}}},
+    {{1, 16, 80}, {16, 16, 3}, {{.strides = {17}, .pads = {1, 1}}}},
 };
 
 Selection (*onednn_conv())(const KernelRequest&) {
@@ -45,6 +51,11 @@ Selection parts_of(const KernelRequest& r) {
   const double image = 2.0 * static_cast<double>(r.outputs[0].shape.elements(1)) *
                        static_cast<double>(r.shape(1).elements(1));
   return conv_in_parts(r, onednn_conv(), {.most_work = 0, .part_work = image * thousandths / 1000});
+}
+
+// Parts of lines of seven elements, whatever the work is.
+Selection parts_of_lines(const KernelRequest& r) {
+  return conv_in_parts(r, onednn_conv(), {.most_line = 9, .part_line = 7});
 }
 
 void expect_close(const SelectedRun& found, const SelectedRun& wanted) {
@@ -60,7 +71,7 @@ std::size_t compare_parts(SelectedCase c) {
   std::size_t compared = 0;
   c.select = onednn_conv();
   const SelectedRun wanted = run_selected(c);
-  for (const auto select : {parts_of<50>, parts_of<300>, parts_of<2500>}) {
+  for (const auto select : {parts_of<50>, parts_of<300>, parts_of<2500>, parts_of_lines}) {
     c.select = select;
     const SelectedRun found = run_selected(c);
     // Other sizes have other kernels, which may take fewer post-ops.
@@ -94,6 +105,24 @@ TEST(ConvParts, GiveTheConvolutionOfOnePiece) {
     }
   }
   EXPECT_GT(compared, 80U);
+}
+
+// A kernel for a whole line of 2^20 elements takes oneDNN 1.5 s to compile, and as much again here.
+TEST(ConvParts, ALongLineCompilesInLittleTime) {
+  if (!onednn_conv() || std::string_view(simd().name) != "avx512")
+    GTEST_SKIP() << "there is no oneDNN that unrolls lines";
+  RandomTensors random(12);
+  const std::vector<std::pair<Shape, Shape>> lines = {{{1, 2, 1 << 20}, {8, 2, 5}},
+                                                      {{1, 2, 1, 1 << 20}, {8, 2, 1, 5}}};
+  for (const auto& [x, w] : lines) {
+    const Op op = Conv{};
+    const std::vector<Tensor> inputs = {random.floats(x), random.floats(w)};
+    SelectedCase c{op, inputs, {}, {}, {1}};
+    c.select = onednn_conv();
+    std::string found;
+    EXPECT_LT(process_ms_of([&] { found = run_selected(c).implementation; }), 700);
+    EXPECT_TRUE(found.ends_with(" in parts")) << found;
+  }
 }
 
 // ---- at one time -------------------------------------------------------------------------------
