@@ -33,13 +33,14 @@ Operand GraphBuilder::non_max_suppression(Operand boxes, Operand scores,
 }
 Operand GraphBuilder::random_uniform(Integers shape, float low, float high, std::uint64_t seed) {
   shape.given = true;
-  return impl_->emit(Random{RandomKind::uniform, DType::f32, low, high, seed},
+  return impl_->emit(Random{.low_or_mean = low, .high_or_scale = high, .seed = seed},
                      {impl_->integers(shape)});
 }
 Operand GraphBuilder::random_normal(Integers shape, float mean, float scale, std::uint64_t seed) {
   shape.given = true;
-  return impl_->emit(Random{RandomKind::normal, DType::f32, mean, scale, seed},
-                     {impl_->integers(shape)});
+  return impl_->emit(
+      Random{.kind = RandomKind::normal, .low_or_mean = mean, .high_or_scale = scale, .seed = seed},
+      {impl_->integers(shape)});
 }
 Operand GraphBuilder::multinomial(Operand log_probabilities, std::int64_t samples,
                                   std::uint64_t seed) {

@@ -276,6 +276,17 @@ std::uint64_t NodeImport::seed() {
   return own;
 }
 
+std::optional<std::uint32_t> NodeImport::reference_seed() const {
+  for (const Attribute& a : attributes_) {
+    if (a.name != "seed") continue;
+    const bool is_integer = a.value->kind == AttributeKind::integer;
+    // Fractions are cut off, so that what lies above -1 is 0.
+    const double given = is_integer ? static_cast<double>(a.value->i) : double{a.value->f};
+    if (given > -1 && given < 0x1p32) return static_cast<std::uint32_t>(given);
+  }
+  return std::nullopt;
+}
+
 void NodeImport::bad_choice(std::string_view name, std::string_view found,
                             std::string_view wanted) {
   fail(cat("attribute '", name, "' is '", printable(found), "', wants ", wanted));

@@ -87,6 +87,9 @@ class NodeImport {
   // Returns the attribute `seed`; without it, a number that differs between nodes but not between
   // imports.
   std::uint64_t seed();
+  // The attribute `seed` as a seed of NumPy's RandomState, which ONNX's reference draws with: its
+  // integer, if it is from 0 to 2^32 - 1. Does not mark it as read.
+  std::optional<std::uint32_t> reference_seed() const;
   template <class E>
   E choice(std::string_view name, std::string_view fallback,
            std::initializer_list<std::pair<std::string_view, E>> choices) {

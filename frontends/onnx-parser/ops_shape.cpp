@@ -71,9 +71,11 @@ void import_dropout_1(NodeImport& n) {
 }
 
 // Training: each element is dropped with probability `ratio`, and the others are scaled by 1 / (1 -
-// ratio).
+// ratio). The numbers of a seed are doubles, as in ONNX's reference.
 void import_dropout(NodeImport& n) {
-  const Random uniform{.kind = RandomKind::uniform, .seed = n.seed()};
+  Random uniform{.kind = RandomKind::uniform, .seed = n.seed()};
+  if (const auto seed = n.reference_seed())
+    uniform = {.generator = RandomGenerator::mersenne, .dtype = DType::f64, .seed = *seed};
   const ValueId training = n.in(2);
   const auto known = n.constant_number(training);
   if (training == no_value || (known && *known == 0)) return infer_dropout(n, DType::boolean);
@@ -81,7 +83,7 @@ void import_dropout(NodeImport& n) {
   const ValueId ratio = n.has(1) ? cast(n, n.in(1), DType::f32) : n.scalar(DType::f32, 0.5);
   const ValueId one = n.scalar(DType::f32, 1);
   const ValueId samples = n.add(uniform, {shape_of(n, x)});
-  ValueId kept = binary(n, BinaryKind::greater_equal, samples, ratio);
+  ValueId kept = binary(n, BinaryKind::greater_equal, samples, cast(n, ratio, uniform.dtype));
   kept = binary(n, BinaryKind::logical_or, kept, unary(n, UnaryKind::logical_not, training));
   const ValueId scale = where(n, training, div(n, one, sub(n, one, ratio)), one);
   const ValueId grown = mul(n, x, cast(n, scale, n.dtype(x)));

@@ -19,6 +19,7 @@ namespace {
 // ---- names of enumerators
 
 constexpr EnumNames<2> random_names = {"uniform", "normal"};
+constexpr EnumNames<2> generator_names = {"counter", "mersenne"};
 
 // ---- dft
 
@@ -110,6 +111,8 @@ Status infer_multinomial(InferContext& c) {
 Status infer_random(InferContext& c) {
   const auto& op = c.op<Random>();
   if (!is_number_float(op.dtype)) return c.error(cat("makes no elements of ", name_of(op.dtype)));
+  if (op.generator == RandomGenerator::mersenne && op.seed >> 32 != 0)
+    return c.error(cat("the seed is ", op.seed, ", the generator wants less than 2^32"));
   const Dims* dims = c.dims(0);
   if ((c.dtype(0) != DType::i64 && c.dtype(0) != DType::i32) || (dims && dims->size() != 1))
     return c.error(cat(c.describe(0), " must be a list of i64 or i32"));
@@ -184,6 +187,9 @@ Status infer_stft(InferContext& c) {
 
 std::span<const std::string_view> enum_names(RandomKind) {
   return random_names;
+}
+std::span<const std::string_view> enum_names(RandomGenerator) {
+  return generator_names;
 }
 
 const OpDef& Dft::def() {

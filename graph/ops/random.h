@@ -14,9 +14,15 @@ namespace quern {
 
 enum class RandomKind : std::uint8_t { uniform, normal };
 std::span<const std::string_view> enum_names(RandomKind);
-// (shape) -> samples of our counter-based generator: equal seeds give the same values on every run.
+// counter is our own: an element is a function of the seed and of its index. mersenne is the
+// sequence that NumPy's RandomState draws for the seed, as ONNX's reference does.
+enum class RandomGenerator : std::uint8_t { counter, mersenne };
+std::span<const std::string_view> enum_names(RandomGenerator);
+// (shape) -> samples: equal seeds give the same values on every run. mersenne takes seeds below
+// 2^32.
 struct Random {
   RandomKind kind = RandomKind::uniform;
+  RandomGenerator generator = RandomGenerator::counter;
   DType dtype = DType::f32;
   float low_or_mean = 0;
   float high_or_scale = 1;
@@ -24,8 +30,8 @@ struct Random {
 
   template <class S, class F>
   static void fields(S& s, F&& f) {
-    f("kind", s.kind), f("dtype", s.dtype), f("low_or_mean", s.low_or_mean);
-    f("high_or_scale", s.high_or_scale), f("seed", s.seed);
+    f("kind", s.kind), f("generator", s.generator), f("dtype", s.dtype);
+    f("low_or_mean", s.low_or_mean), f("high_or_scale", s.high_or_scale), f("seed", s.seed);
   }
   static const OpDef& def();
   static const OpKernels& kernels();

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random: (shape) -> elements of our own generator (philox.h), uniform in [low, high) or normal by
-// the method of Box and Muller. Element i depends on the seed and on i alone.
+// Random: (shape) -> elements uniform in [low, high) or normal. The counter generator is our own
+// (philox.h), its normal numbers by the method of Box and Muller: element i depends on the seed and
+// on i alone. The mersenne generator (mersenne.h) is a sequence in the order of the elements.
 //
-// ONNX RandomUniform, RandomNormal and their Like forms, opsets 1 to 22; Bernoulli imports as a
-// comparison with uniform elements. The specification leaves the generator free. f32 and the 16-bit
-// types compute in float from 24 bits, f64 in double from 53.
+// ONNX RandomUniform, RandomNormal and their Like forms, opsets 1 to 22; Bernoulli and
+// Dropout in training import as comparisons with uniform elements. The specification
+// leaves the generator free: with a seed, it is that of ONNX's reference, and so is each rounding:
+// a number is rounded to the element type, multiplied and rounded, added to and rounded (uniform
+// numbers may therefore be `high`). Of the counter, f32 and the 16-bit types compute in float from
+// 24 bits, f64 in double from 53.
 #include "graph/ops/random.h"
 
 #include <cmath>
@@ -13,6 +17,7 @@
 #include "graph/numeric.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/reference/mersenne.h"
 #include "kernels/reference/philox.h"
 
 namespace quern {
@@ -42,6 +47,20 @@ C standard_normal(Pair<C> u) {
 }
 
 template <class T>
+void draw_in_order(const Random& op, const MutableTensorView& out, StopCheck& check) {
+  const bool uniform = op.kind == RandomKind::uniform;
+  const double low_or_mean = op.low_or_mean;
+  const T factor(uniform ? op.high_or_scale - low_or_mean : double{op.high_or_scale});
+  const T offset(low_or_mean);
+  MersenneNumbers numbers(op.seed);
+  for_each_until(out.type.shape.elements(), 64, check, [&](std::int64_t i) {
+    const T drawn(uniform ? numbers.uniform() : numbers.normal());
+    const T scaled(drawn * factor);
+    out.as<T>()[i] = T(scaled + offset);
+  });
+}
+
+template <class T>
 void draw(const Random& op, const MutableTensorView& out, StopCheck& check) {
   using C = ComputeType<T>;
   const C a = op.low_or_mean;
@@ -56,7 +75,12 @@ void draw(const Random& op, const MutableTensorView& out, StopCheck& check) {
 Status random_reference(const ReferenceCall& call) {
   const auto& op = call.as<Random>();
   StopCheck check(call.stop);
-  visit_float(op.dtype, [&]<class T>(TypeTag<T>) { draw<T>(op, call.outputs[0], check); });
+  visit_float(op.dtype, [&]<class T>(TypeTag<T>) {
+    if (op.generator == RandomGenerator::mersenne)
+      draw_in_order<T>(op, call.outputs[0], check);
+    else
+      draw<T>(op, call.outputs[0], check);
+  });
   return {};
 }
 

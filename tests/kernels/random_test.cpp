@@ -9,6 +9,7 @@ namespace quern::testing {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 
 Tensor shape(std::initializer_list<std::int64_t> v) {
   return tensor<std::int64_t>({static_cast<std::int64_t>(v.size())}, v);
@@ -84,6 +85,53 @@ TEST(Random, ASeedIsASequence) {
   EXPECT_NE(some, draw(std::uint64_t{5} << 32, 10));
   // Pinned: the same on every machine and in every version.
   EXPECT_EQ(draw(0, 1)[0], static_cast<float>(0x6627e8d5 >> 8) * 0x1p-24f);
+}
+
+// NumPy 1.24: u = RandomState(42).rand(6).astype(t); u *= 4.0; u += -1.0.
+TEST(Random, UniformNumbersOfNumPy) {
+  Random op{
+      .generator = RandomGenerator::mersenne, .low_or_mean = -1, .high_or_scale = 3, .seed = 42};
+  EXPECT_THAT(values<float>(run(op, {shape({2, 3})})),
+              ElementsAre(0x1.fe1dc8p-2f, 0x1.66c406p+1f, 0x1.ed8fdp+0f, 0x1.6506bcp+0f,
+                          -0x1.80f298p-2f, -0x1.810be4p-2f));
+  op.dtype = DType::f64;
+  EXPECT_THAT(values<double>(run(op, {shape({3})})),
+              ElementsAre(0x1.fe1dc797d47b0p-2, 0x1.66c4068bbd654p+1, 0x1.ed8fd1e3ccea2p+0));
+  op.dtype = DType::f16;
+  EXPECT_THAT(values<Half>(run(op, {shape({4})})),
+              ElementsAre(0x1.fep-2f, 0x1.66cp+1f, 0x1.ed8p+0f, 0x1.65p+0f));
+}
+
+// The same of randn(6), * 0.3 (as a float) + 2; and the sequence of seed 7, of an odd length.
+TEST(Random, NormalNumbersOfNumPy) {
+  Random op{.kind = RandomKind::normal,
+            .generator = RandomGenerator::mersenne,
+            .low_or_mean = 2,
+            .high_or_scale = 0.3f,
+            .seed = 42};
+  EXPECT_THAT(values<float>(run(op, {shape({6})})),
+              ElementsAre(0x1.1312e6p+1f, 0x1.f5619cp+0f, 0x1.18df0ap+1f, 0x1.3a7bfep+1f,
+                          0x1.ee045cp+0f, 0x1.ee04aep+0f));
+  op.dtype = DType::f16;
+  EXPECT_THAT(values<Half>(run(op, {shape({3})})),
+              ElementsAre(0x1.13p+1f, 0x1.f58p+0f, 0x1.18cp+1f));
+  op = {.kind = RandomKind::normal,
+        .generator = RandomGenerator::mersenne,
+        .dtype = DType::f64,
+        .seed = 7};
+  EXPECT_THAT(values<double>(run(op, {shape({5})})),
+              ElementsAre(0x1.b0c64ae2deb29p+0, -0x1.dd1eafa1d414dp-2, 0x1.0cdcdf34c3aedp-5,
+                          0x1.a14bf2d03adc9p-2, -0x1.93edb81e0483fp-1));
+}
+
+TEST(Random, SeedsOfNumPyEndAt32Bits) {
+  const Random last{
+      .generator = RandomGenerator::mersenne, .dtype = DType::f64, .seed = 0xFFFFFFFF};
+  EXPECT_THAT(values<double>(run(last, {shape({2})})),
+              ElementsAre(0x1.8fe69a3924820p-4, 0x1.d323d824032b1p-1));
+  EXPECT_CONTAINS(
+      error_of(Random{.generator = RandomGenerator::mersenne, .seed = 0x100000000}, {shape({1})}),
+      "the seed is 4294967296");
 }
 
 TEST(Random, ShapesAndErrors) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resampling, recurrent layers, data-dependent shapes, random numbers, spectra, strings, sequences.
+#include <limits>
+
 #include "tests/expect.h"
 #include "tests/onnx-parser/import_test.h"
 
@@ -182,7 +184,7 @@ TEST(RandomOps, ShapesFromAttributesOrInputs) {
       nodes_of({.op = "RandomNormal",
                 .attributes = {integers("shape", {2, 3}), number("mean", 1), number("seed", 1)}}),
       "const %0: i64[2] = {2, 3}\n"
-      "%1: f32[2,3] = Random(%0) kind=normal low_or_mean=1 seed=5360320512\n");
+      "%1: f32[2,3] = Random(%0) kind=normal generator=mersenne low_or_mean=1 seed=1\n");
   EXPECT_EQ(
       nodes_of({.op = "RandomUniform",
                 .attributes = {integers("shape", {2}), integer("dtype", 11), number("high", 5)}}),
@@ -201,11 +203,33 @@ TEST(RandomOps, ShapesFromAttributesOrInputs) {
             "%2: f32[4] = Random(%1) kind=uniform seed=1\n"
             "%3: bool[4] = Binary(%2, %0) kind=less\n"
             "%4: bool[4] = Cast(%3) to=bool\n");
+  EXPECT_EQ(nodes_of({"Bernoulli", {scales}, {number("seed", 4.5f)}}),
+            "const %1: i64[1] = {4}\n"
+            "%2: f64[4] = Random(%1) kind=uniform generator=mersenne dtype=f64 seed=4\n"
+            "%3: f64[4] = Cast(%0) to=f64\n"
+            "const %4: f64[] = {1}\n"
+            "%5: f64[4] = Binary(%4, %3) kind=sub\n"
+            "const %6: f64[] = {0.5}\n"
+            "%7: bool[4] = Binary(%3, %6) kind=less_equal\n"
+            "%8: bool[4] = Binary(%2, %5) kind=greater\n"
+            "%9: bool[4] = Binary(%2, %3) kind=less_equal\n"
+            "%10: bool[4] = Where(%7, %8, %9)\n"
+            "%11: f32[4] = Cast(%10)\n");
   EXPECT_EQ(nodes_of({"Multinomial",
                       {tensor_type(f32, {2, 3})},
                       {integer("sample_size", 4), integer("dtype", 7)}}),
             "%1: i64[2,4] = Multinomial(%0) dtype=i64 sample_size=4 seed=1\n");
   EXPECT_CONTAINS(nodes_of({.op = "RandomNormal"}), "'shape' is missing");
+}
+
+// Our own generator draws where NumPy's takes no such seed.
+TEST(RandomOps, SeedsThatTheReferenceRefuses) {
+  for (const float seed : {-1.0f, 0x1p32f, std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_EQ(nodes_of({"RandomNormalLike", {scales}, {number("seed", seed)}}).find("mersenne"),
+              std::string::npos)
+        << seed;
+  EXPECT_CONTAINS(nodes_of({"RandomNormalLike", {scales}, {number("seed", -0.5f)}}),
+                  "generator=mersenne");
 }
 
 TEST(RandomOps, SeedsDifferFromNodeToNodeAndNotFromImportToImport) {

@@ -64,17 +64,18 @@ TEST(Dropout, InTrainingItDrawsAndScales) {
                       .attributes = {integer("seed", 7)},
                       .outputs = 2}),
             "const %3: i64[3] = {2, 3, 4}\n"
-            "%4: f32[2,3,4] = Random(%3) kind=uniform seed=7\n"
-            "%5: bool[2,3,4] = Binary(%4, %1) kind=greater_equal\n"
-            "%6: bool[] = Unary(%2) kind=logical_not\n"
-            "%7: bool[2,3,4] = Binary(%5, %6) kind=logical_or\n"
-            "const %8: f32[] = {1}\n"
-            "%9: f32[] = Binary(%8, %1) kind=sub\n"
-            "%10: f32[] = Binary(%8, %9) kind=div\n"
-            "%11: f32[] = Where(%2, %10, %8)\n"
-            "%12: f32[2,3,4] = Binary(%0, %11) kind=mul\n"
-            "const %13: f32[] = {0}\n"
-            "%14: f32[2,3,4] = Where(%7, %12, %13)\n");
+            "%4: f64[2,3,4] = Random(%3) kind=uniform generator=mersenne dtype=f64 seed=7\n"
+            "%5: f64[] = Cast(%1) to=f64\n"
+            "%6: bool[2,3,4] = Binary(%4, %5) kind=greater_equal\n"
+            "%7: bool[] = Unary(%2) kind=logical_not\n"
+            "%8: bool[2,3,4] = Binary(%6, %7) kind=logical_or\n"
+            "const %9: f32[] = {1}\n"
+            "%10: f32[] = Binary(%9, %1) kind=sub\n"
+            "%11: f32[] = Binary(%9, %10) kind=div\n"
+            "%12: f32[] = Where(%2, %11, %9)\n"
+            "%13: f32[2,3,4] = Binary(%0, %12) kind=mul\n"
+            "const %14: f32[] = {0}\n"
+            "%15: f32[2,3,4] = Where(%8, %13, %14)\n");
 }
 
 TEST(Shapes, ViewsAndQueries) {
