@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/utf8.h"
+
 namespace quern::language {
 namespace {
 
@@ -27,7 +29,6 @@ constexpr std::string_view small_letter_text =
 constexpr std::string_view category_names =
     "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCsCoCn";
 
-constexpr char32_t replacement = 0xFFFD;
 constexpr char32_t hangul_first = 0xAC00;
 constexpr char32_t leading_first = 0x1100;
 constexpr char32_t vowel_first = 0x1161;
@@ -170,35 +171,6 @@ void compose(std::u32string& text) {
   text.resize(out);
 }
 
-// The length of the character that `bytes` begins with, and whether it is whole; of broken bytes,
-// how many of them one replacement stands for.
-struct Decoded {
-  std::size_t length;
-  char32_t c;
-  bool is_whole;
-  bool wants_more;  // the bytes end before the character does
-};
-
-Decoded decode_first(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return {1, first, true, false};
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4) return {1, replacement, false, false};
-  // The range of the second byte leaves out surrogates, long forms and what is above U+10FFFF.
-  const unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const unsigned high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  char32_t c = first & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if (i == bytes.size()) return {i, replacement, false, true};
-    const bool is_second = i == 1;
-    if (byte(i) < (is_second ? low : 0x80U) || byte(i) > (is_second ? high : 0xBFU))
-      return {i, replacement, false, false};
-    c = (c << 6) | (byte(i) & 0x3FU);
-  }
-  return {length, c, true, false};
-}
-
 }  // namespace
 
 CategorySet category_set(std::string_view name) {
@@ -289,7 +261,7 @@ std::string repaired_utf8(std::string_view bytes) {
     if (d.is_whole)
       out += bytes.substr(0, d.length);
     else
-      append_utf8(out, replacement);
+      append_utf8(out, replacement_character);
     bytes.remove_prefix(d.length);
   }
   return out;

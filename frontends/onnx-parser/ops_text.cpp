@@ -54,7 +54,12 @@ void import_string_split(NodeImport& n) {
   n.set(1, counts);
 }
 
+void import_regex_full_match(NodeImport& n) {
+  n.emit(RegexFullMatch{.pattern = n.text("pattern")}, {n.in(0)});
+}
+
 constexpr OpRow text_rows[] = {
+    {"RegexFullMatch", 20, import_regex_full_match},
     {"StringNormalizer", 10, import_string_normalizer},
     {"StringSplit", 20, import_string_split, {1, 1}, one_or_two},
     {"TfIdfVectorizer", 9, import_tf_idf},

@@ -9,6 +9,7 @@
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
+#include "graph/regex/program.h"
 
 namespace quern {
 namespace {
@@ -131,6 +132,17 @@ Status infer_string_split(InferContext& c) {
   return {};
 }
 
+// ---- regex_full_match
+
+Status infer_regex_full_match(InferContext& c) {
+  QUERN_TRY(c.want_dtype(0, DType::string));
+  const Status compiled = regex::Program::compile(c.op<RegexFullMatch>().pattern).status();
+  if (compiled.code() == Code::unsupported) return c.unsupported(compiled.message());
+  if (!compiled.ok()) return c.error(compiled.message());
+  c.set(0, DType::boolean, c.dims(0) ? std::optional(*c.dims(0)) : std::nullopt);
+  return {};
+}
+
 }  // namespace
 
 std::span<const std::string_view> enum_names(CaseAction) {
@@ -152,6 +164,13 @@ const OpDef& StringNormalizer::def() {
 const OpDef& TfIdfVectorizer::def() {
   static constexpr OpDef def{
       .name = "TfIdfVectorizer", .infer = infer_tf_idf, .attributes = &op_struct<TfIdfVectorizer>};
+  return def;
+}
+
+const OpDef& RegexFullMatch::def() {
+  static constexpr OpDef def{.name = "RegexFullMatch",
+                             .infer = infer_regex_full_match,
+                             .attributes = &op_struct<RegexFullMatch>};
   return def;
 }
 

@@ -108,7 +108,21 @@ struct StringSplit : SplitRule {
   bool operator==(const StringSplit&) const = default;
 };
 
-using StringsOps =
-    OpList<StringNormalizer, TfIdfVectorizer, StringConcat, StringPartCount, StringSplit>;
+// x -> bool of its shape: whether each string as a whole matches `pattern`, an expression in the
+// syntax of RE2 (graph/regex/syntax.h).
+struct RegexFullMatch {
+  std::string pattern;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("pattern", s.pattern);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const RegexFullMatch&) const = default;
+};
+
+using StringsOps = OpList<StringNormalizer, TfIdfVectorizer, StringConcat, StringPartCount,
+                          StringSplit, RegexFullMatch>;
 
 }  // namespace quern

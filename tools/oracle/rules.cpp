@@ -60,7 +60,7 @@ Width width_of(const Op& op, std::size_t input) {
   return op.is_any_of<BitCast, Custom, CustomRandom, DynamicQuantize, Range, Random, Multinomial,
                       MelWeightMatrix, NonMaxSuppression, PairwiseCoupling, QLinearConv,
                       QLinearMatMul, TfIdfVectorizer, StringNormalizer, StringConcat,
-                      StringPartCount, StringSplit>()
+                      StringPartCount, StringSplit, RegexFullMatch>()
              ? Width::narrow
              : Width::f64;
 }

@@ -159,10 +159,26 @@ bool split(Builder& b) {
   return true;
 }
 
+// Expressions that some of the texts of random_strings() match; the last one has too many states
+// for a table.
+bool full_match(Builder& b) {
+  static const Texts patterns = {"[a-z]*", "(?i)quern|m.hle", "\\w+(\\W+\\w+){2,}",
+                                 ".*\\bstone\\b.*|", "(.|a)*a(.|b){14}"};
+  if (b.opset() < 20) return false;
+  const DrawnValue x = b.take({.types = {DType::string}});
+  b.add("RegexFullMatch", {x}, {Builder::text("pattern", b.keep(b.rng.pick(patterns)))},
+        {DType::boolean, x.dims, 1, false});
+  return true;
+}
+
 constexpr std::array text_table = {
-    Family{"equal-texts", 0.4, equal_texts},      Family{"identity-of-texts", 0.3, identity},
-    Family{"string-normalizer", 0.4, normalizer}, Family{"tf-idf", 0.3, tf_idf},
-    Family{"string-concat", 0.3, join},           Family{"string-split", 0.4, split},
+    Family{"regex-full-match", 0.3, full_match},
+    Family{"equal-texts", 0.4, equal_texts},
+    Family{"identity-of-texts", 0.3, identity},
+    Family{"string-normalizer", 0.4, normalizer},
+    Family{"tf-idf", 0.3, tf_idf},
+    Family{"string-concat", 0.3, join},
+    Family{"string-split", 0.4, split},
 };
 
 }  // namespace
