@@ -12,10 +12,11 @@ namespace {
 using Family = OpRows (*)();
 
 constexpr std::array onnx_families = {
-    unary_ops,    binary_ops,   cast_ops,           reduction_ops, matrix_ops,   conv_ops,
-    pool_ops,     norm_ops,     quant_ops,          shape_ops,     movement_ops, index_ops,
-    resample_ops, rnn_ops,      data_dependent_ops, random_ops,    spectral_ops, text_ops,
-    control_ops,  sequence_ops, attention_ops,      loss_ops,      legacy_ops,   same_onnx_ops,
+    unary_ops,    binary_ops,    cast_ops,     reduction_ops, matrix_ops,
+    conv_ops,     pool_ops,      norm_ops,     quant_ops,     shape_ops,
+    movement_ops, index_ops,     resample_ops, rnn_ops,       data_dependent_ops,
+    random_ops,   spectral_ops,  text_ops,     picture_ops,   control_ops,
+    sequence_ops, attention_ops, loss_ops,     legacy_ops,    same_onnx_ops,
 };
 constexpr std::array ml_families = {ml_ops, ml_linear_ops, ml_tree_ops};
 constexpr std::array training_families = {training_ops};

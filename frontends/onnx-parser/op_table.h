@@ -62,6 +62,7 @@ OpRows data_dependent_ops();
 OpRows random_ops();
 OpRows spectral_ops();
 OpRows text_ops();
+OpRows picture_ops();
 OpRows control_ops();
 OpRows sequence_ops();
 OpRows attention_ops();

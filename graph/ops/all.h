@@ -28,6 +28,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/one_hot.h"
 #include "graph/ops/pad.h"
+#include "graph/ops/pictures.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/quantised_products.h"
 #include "graph/ops/quantize.h"
@@ -71,8 +72,8 @@ using AllOps =
             BatchNormOps, LayerNormOps, LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps,
             ReshapeOps, ShapeOfOps, FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps,
             TileOps, RearrangeOps, GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps,
-            DataDependentOps, RandomOps, StringsOps, TreesOps, FeaturesOps, ControlFlowOps,
-            SequencesOps, CustomOpList>::type;
+            DataDependentOps, RandomOps, StringsOps, PicturesOps, TreesOps, FeaturesOps,
+            ControlFlowOps, SequencesOps, CustomOpList>::type;
 using OpsWithKernels = AllOps;
 #endif
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "engine/vocabulary/text_util.h"
 #include "tools/random/families.h"
 #include "tools/random/fill.h"
 
@@ -58,6 +59,34 @@ bool compress(Builder& b) {
   b.add("Compress", {x, m.value},
         {Builder::integer("axis", negative ? axis - static_cast<std::int64_t>(x.rank()) : axis)},
         moved(x, dims));
+  return true;
+}
+
+// A small portable map, cut short at times, of grey values that all formats keep.
+bool decoded_picture(Builder& b) {
+  if (b.opset() < 20) return false;
+  const std::int64_t width = b.rng.between(1, 6);
+  const std::int64_t height = b.rng.between(1, 6);
+  const std::string header = cat("P5\n", width, " ", height, "\n255\n");
+  const auto bytes = static_cast<std::int64_t>(header.size()) + width * height;
+  std::array<Extent, 2> dims = {fixed(height), fixed(width)};
+  const DrawnValue file =
+      b.input_of(DType::u8, {fixed(bytes)}, [&](std::size_t run, const Shape& s) {
+        const bool is_broken = b.rng.chance(0.2);
+        if (is_broken) dims[0][run] = dims[1][run] = 0;
+        return tensor_of(DType::u8, s, [&](std::int64_t i) {
+          const auto at = static_cast<std::size_t>(i);
+          if (at >= header.size()) return static_cast<double>(b.rng.between(0, 255));
+          return is_broken && at == 0 ? 0.0 : static_cast<double>(header[at]);
+        });
+      });
+  const std::string_view format =
+      b.rng.pick(std::vector<std::string_view>{"RGB", "BGR", "Grayscale"});
+  b.add("ImageDecoder", {file}, {Builder::text("pixel_format", format)},
+        {DType::u8,
+         {as_in_first(b, dims[0]), as_in_first(b, dims[1]), fixed(format == "Grayscale" ? 1 : 3)},
+         255,
+         false});
   return true;
 }
 
@@ -218,6 +247,7 @@ bool non_max_suppression(Builder& b) {
 
 constexpr std::array data_dependent_table = {
     Family{"compress", 1, compress},
+    Family{"decoded-picture", 0.3, decoded_picture},
     Family{"masked-select", 0.8, masked_select},
     Family{"unique", 0.8, unique},
     Family{"non-max-suppression", 0.6, non_max_suppression},
