@@ -2,12 +2,11 @@
 #include "graph/opened_file.h"
 
 #include <cerrno>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <system_error>
 #include <utility>
 
 #include "engine/vocabulary/host_memory.h"
+#include "engine/vocabulary/platform/pages.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/file_pages.h"
 
@@ -21,7 +20,7 @@ Status system_error(std::string_view subject, int error) {
 
 namespace {
 
-Result<OpenedFile> read_bytes(const FileDescriptor& file, std::size_t size,
+Result<OpenedFile> read_bytes(const platform::File& file, std::size_t size,
                               std::string_view subject) {
   HostBlock block = HostBlock::take(size);  // aligned to what weights in it may want
   std::byte* const data = block.data;
@@ -30,8 +29,7 @@ Result<OpenedFile> read_bytes(const FileDescriptor& file, std::size_t size,
   if (!bytes)
     return Status(Code::out_of_memory, cat(printable(subject), ": no memory for ", size, " bytes"));
   for (std::size_t at = 0; at < size;) {
-    const ssize_t n = ::pread(file.get(), bytes.get() + at, size - at, static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
+    const std::ptrdiff_t n = platform::read_at(file, at, bytes.get() + at, size - at);
     if (n < 0) return system_error(subject, errno);
     if (n == 0)
       return Status(Code::invalid_argument,
@@ -43,26 +41,29 @@ Result<OpenedFile> read_bytes(const FileDescriptor& file, std::size_t size,
 
 }  // namespace
 
-Result<OpenedFile> open_descriptor(const FileDescriptor& file, FileBytes how,
+Result<OpenedFile> open_descriptor(const platform::File& file, FileBytes how,
                                    std::string_view subject) {
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return system_error(subject, errno);
-  if (!S_ISREG(info.st_mode))
+  const auto info = platform::info_of(file);
+  if (!info) return system_error(subject, errno);
+  if (info->kind != platform::FileInfo::Kind::regular)
     return Status(Code::invalid_argument, cat(printable(subject), ": not a regular file"));
-  const auto size = static_cast<std::size_t>(info.st_size);
+  if (info->size > SIZE_MAX)
+    return Status(Code::invalid_argument,
+                  cat(printable(subject), ": ", info->size, " bytes are more than addresses"));
+  const auto size = static_cast<std::size_t>(info->size);
   if (size == 0) {
     static const std::byte nothing{};
     return OpenedFile{nullptr, {&nothing, 0}};
   }
   if (how == FileBytes::read) return read_bytes(file, size, subject);
-  void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (p == MAP_FAILED) return system_error(subject, errno);
+  void* p = platform::map_file(file, size);
+  if (!p) return system_error(subject, errno);
   return OpenedFile{own_file_pages(p, size), {static_cast<const std::byte*>(p), size}};
 }
 
 Result<OpenedFile> open_file(const std::string& path, FileBytes how) {
-  const FileDescriptor file(::open(path.c_str(), open_flags));
-  if (!file.valid()) return system_error(path, errno);
+  const platform::File file = platform::open_file(path);
+  if (!file.is_open()) return system_error(path, errno);
   return open_descriptor(file, how, path);
 }
 

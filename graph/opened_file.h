@@ -4,15 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fcntl.h>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unistd.h>
-#include <utility>
 
 #include <quern/status.h>
+
+#include "engine/vocabulary/platform/files.h"
 
 namespace quern {
 
@@ -33,30 +32,10 @@ struct OpenedFile {
 // Errors: not_found, invalid_argument, out_of_memory.
 Result<OpenedFile> open_file(const std::string& path, FileBytes how = FileBytes::mapped);
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
-// The flags of open(), which does not block if the name is a pipe.
-inline constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 // The error of a call of the system; not_found where there is no such file.
 Status system_error(std::string_view subject, int error);
 // open_file() of what is open. Messages name `subject`.
-Result<OpenedFile> open_descriptor(const FileDescriptor& file, FileBytes how,
+Result<OpenedFile> open_descriptor(const platform::File& file, FileBytes how,
                                    std::string_view subject);
 
 }  // namespace quern

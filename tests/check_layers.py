@@ -4,12 +4,15 @@ import pathlib
 import re
 import sys
 
+# What asks the operating system. It knows nothing of ours, and whoever has a layer may include it.
+PLATFORM = "engine/vocabulary/platform"
 # Folders of the engine other than include, vocabulary and c_api may include all of these.
 BELOW_ENGINE = ["engine/include", "engine/vocabulary", "graph", "graph/memory", "kernels", "kernels/contract"]
 
 # Own folder is always allowed; the longest matching folder is the layer of a file.
 ALLOWED = {
     "engine/include": [],
+    PLATFORM: [],
     "engine/vocabulary": ["engine/include"],
     "graph/memory": ["engine/include", "engine/vocabulary"],
     "graph": ["engine/include", "engine/vocabulary", "graph/memory"],
@@ -51,6 +54,11 @@ ALLOWED = {
               "frontends/wasi-nn", "frontends/wasi-nn/prompts", "frontends/language"],
     "examples": ["engine/include", "frontends/onnx-parser"],
 }
+# Headers of operating systems. Beside the platform's folder they may stand in tests and benchmarks, which run on
+# Linux alone, and in the system that `quern wasm` gives its guests by the calls of the one below.
+SYSTEM = re.compile(r"(sys|linux|asm|arpa|netinet)/.*|(unistd|fcntl|dlfcn|link|elf|poll|spawn|sched|pthread|signal|"
+                    r"dirent|termios|execinfo|io|process|direct|windows|winternl|psapi|ws2tcpip|winsock2)\.h|csignal")
+SYSTEM_MAY_STAND = ("tests/", "bench/", PLATFORM + "/", "tools/wasm/")
 # Third-party headers and where they may stand.
 ONLY = {
     "dnnl": ["kernels"],
@@ -86,22 +94,35 @@ def breaches(root):
         if path.suffix not in SUFFIXES or relative.startswith(("build", ".")):
             continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            match = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
+            match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
             if match:
-                yield from judge(relative, number, match.group(1))
+                yield from judge(relative, number, match.group(2), is_system=match.group(1) == "<")
 
 
-def judge(relative, number, include):
+def judge(relative, number, include, is_system):
     mine = layer(relative)
     target = "engine/include" if include.startswith("quern/") else layer(include)
-    if mine and target and target != mine and target not in ALLOWED[mine]:
+    if mine and target and target not in (mine, PLATFORM) and target not in ALLOWED[mine]:
         yield f"{relative}:{number}: {mine} may not include {target} ({include})"
+    if is_system and SYSTEM.fullmatch(include) and not relative.startswith(SYSTEM_MAY_STAND):
+        yield f"{relative}:{number}: <{include}> may stand only in {PLATFORM}"
     library = include.split("/")[0]
     if library in ONLY and not any(relative.startswith(w + "/") for w in ONLY[library]):
         yield f"{relative}:{number}: <{include}> may stand only in {', '.join(ONLY[library])}"
 
 
+def self_test():
+    def is_refused(relative, include, is_system=True):
+        return bool(list(judge(relative, 1, include, is_system)))
+    assert is_refused("graph/text.cpp", "sys/mman.h") and is_refused("tools/run.cpp", "unistd.h")
+    assert not is_refused(PLATFORM + "/posix/pages.cpp", "sys/mman.h")
+    assert not is_refused("graph/text.cpp", "vector")
+    assert not is_refused("kernels/simd/simd.cpp", PLATFORM + "/process.h", is_system=False)
+    assert is_refused(PLATFORM + "/posix/pages.cpp", "graph/text.h", is_system=False)
+
+
 def main():
+    self_test()
     found = list(breaches(pathlib.Path(sys.argv[1])))
     print("\n".join(found) or "layers ok")
     return 1 if found else 0

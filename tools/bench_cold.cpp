@@ -2,20 +2,16 @@
 #include "tools/bench_cold.h"
 
 #include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <utility>
 
 #include <quern/device.h>
 
+#include "engine/vocabulary/platform/process.h"
+#include "engine/vocabulary/platform/programs.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
-
-extern char** environ;
 
 namespace quern::tools {
 namespace {
@@ -30,8 +26,8 @@ void append(std::vector<std::string>& words, std::string_view flag, const std::s
 
 // The command line of one sample.
 std::vector<std::string> sample_words(const BenchArgs& args) {
-  std::vector<std::string> words = {"quern",         "bench",    args.model,
-                                    "--cold-sample", "--device", args.device.device};
+  std::vector<std::string> words = {"",         "bench",           args.model, "--cold-sample",
+                                    "--device", args.device.device};
   if (args.device.threads) append(words, "--threads", std::to_string(args.device.threads));
   append(words, "--thread-pool", args.device.thread_pool);
   for (const std::string& file : args.device.ops) append(words, "--ops", file);
@@ -47,8 +43,9 @@ std::vector<std::string> sample_words(const BenchArgs& args) {
 class CacheFolder {
  public:
   static Result<CacheFolder> create() {
-    std::string name = std::filesystem::temp_directory_path() / "quern-cold-XXXXXX";
-    if (!mkdtemp(name.data())) return Status(Code::internal, "no folder for caches");
+    const auto prefix = std::filesystem::temp_directory_path() / "quern-cold-";
+    std::string name = platform::make_private_folder(prefix.string());
+    if (name.empty()) return Status(Code::internal, "no folder for caches");
     return CacheFolder(std::move(name));
   }
   CacheFolder(CacheFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -62,21 +59,10 @@ class CacheFolder {
   explicit CacheFolder(std::string path) : path_(std::move(path)) {
     for (const char* name :
          {"XDG_CACHE_HOME", "MESA_SHADER_CACHE_DIR", "__GL_SHADER_DISK_CACHE_PATH"})
-      setenv(name, path_.c_str(), 1);
+      platform::set_variable(name, path_.c_str());
   }
   std::string path_;
 };
-
-std::string read_all(int descriptor) {
-  std::string text;
-  char buffer[4096];
-  while (true) {
-    const ssize_t n = read(descriptor, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return text;
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-}
 
 struct Sample {
   Json numbers;
@@ -84,30 +70,18 @@ struct Sample {
 };
 
 Result<Sample> take_sample(const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
-  argv.push_back(nullptr);
-  int ends[2];
-  if (pipe(ends) != 0) return Status(Code::internal, "no pipe for a sample");
-  std::fflush(stdout);
   Stopwatch watch;
-  const pid_t pid = fork();
-  if (pid == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    execve("/proc/self/exe", argv.data(), environ);
-    _exit(127);
+  platform::Program process;
+  if (!process.start(words)) return Status(Code::internal, "no process for a sample");
+  process.close_input();
+  std::string output;
+  std::string_view nothing;
+  constexpr auto long_time = std::chrono::hours(1);
+  while (process.move(nothing, output, long_time) != platform::Program::Moved::closed) {
   }
-  close(ends[1]);
-  const std::string output = pid > 0 ? read_all(ends[0]) : "";
-  close(ends[0]);
-  int status = 1;
-  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const auto exit = process.wait(long_time);
   Sample s{.total_ms = watch.lap()};
-  if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  if (!exit || !exit->is_success())
     return Status(Code::busy, "a sample's process failed; its message stands above");
   QUERN_ASSIGN(s.numbers, parse_json(output));
   return s;
@@ -140,7 +114,7 @@ Result<ExitCode> cold_sample(const BenchArgs& args) {
   j["first_run"] = first;
   j["second_run"] = second;
   j["threads"] = o.session->threads();
-  j["peak_process"] = peak_resident_bytes();
+  j["peak_process"] = platform::peak_resident_bytes();
   print(j.document());
   return ExitCode::ok;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 
@@ -111,7 +112,7 @@ Result<DecodeMeasurement> measure_decoding(const BenchArgs& args, const Console&
   QUERN_TRY(time_tokens(*decoder, args, tokens, m));
   m.memory = decoder->memory();
   m.bytes = bytes_of_token(*decoder, args.past + args.tokens / 2.0);
-  m.peak_process = peak_resident_bytes();
+  m.peak_process = platform::peak_resident_bytes();
   QUERN_ASSIGN(m.roof, measure_roof(decoder->executable().device(), m.threads));
   return m;
 }

@@ -2,19 +2,14 @@
 #include "tools/children.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <optional>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
+#include "engine/vocabulary/platform/programs.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern::tools {
@@ -27,8 +22,7 @@ struct Child {
   std::size_t first = 0;
   std::size_t next = 0;
   std::size_t end = 0;
-  pid_t pid = -1;
-  int pipe = -1;
+  platform::Child process;
   Clock::time_point begin;  // of the work that it does now
   Clock::time_point deadline;
   std::string unread;  // bytes of answers that have come in part
@@ -36,19 +30,10 @@ struct Child {
 
 using Work = std::function<std::string(std::size_t)>;
 
-void write_all(int descriptor, const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t n = write(descriptor, text.data() + at, text.size() - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    at += static_cast<std::size_t>(n);
-  }
-}
-
 // An answer in the pipe: its size, then its bytes.
-void write_answer(int descriptor, const std::string& answer) {
+void write_answer(const platform::WriteToParent& write, const std::string& answer) {
   const std::uint64_t size = answer.size();
-  write_all(descriptor, std::string(reinterpret_cast<const char*>(&size), sizeof size) + answer);
+  write(std::string(reinterpret_cast<const char*>(&size), sizeof size) + answer);
 }
 
 // Takes the first answer out of `unread`; nothing, while it has not come as a whole.
@@ -62,22 +47,20 @@ std::optional<std::string> take_answer(std::string& unread) {
   return answer;
 }
 
-[[noreturn]] void be_child(const Child& child, int descriptor, const ChildOptions& options,
-                           const Work& work) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  int code = 0;
+// The exit code of the child.
+int be_child(const Child& child, const platform::WriteToParent& write, const ChildOptions& options,
+             const Work& work) {
   try {
     for (std::size_t i = child.next; i < child.end; ++i) {
       const std::string answer = work(i);
-      write_answer(descriptor, answer);
+      write_answer(write, answer);
       if (options.ends_child && options.ends_child(answer)) break;
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "exception: %s\n", e.what());
-    code = 1;
+    return 1;
   }
-  std::fflush(stderr);
-  _exit(code);
+  return 0;
 }
 
 void begin_work(Child& c, const ChildOptions& options) {
@@ -88,50 +71,23 @@ void begin_work(Child& c, const ChildOptions& options) {
 
 // Starts a child for the works of `c`. False: the system has no room for another process.
 bool start(Child& c, const ChildOptions& options, const Work& work) {
-  int ends[2];
-  if (pipe(ends) != 0) return false;
-  std::fflush(stdout);
-  std::fflush(stderr);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    close(ends[0]);
-    be_child(c, ends[1], options, work);
-  }
-  close(ends[1]);
-  if (pid < 0) {
-    close(ends[0]);
-    return false;
-  }
-  c.pid = pid;
-  c.pipe = ends[0];
+  const auto process = platform::fork_child(
+      [&](const platform::WriteToParent& write) { return be_child(c, write, options, work); });
+  if (!process) return false;
+  c.process = *process;
   begin_work(c, options);
   return true;
 }
 
 // Waits until a child has something to say or the next deadline.
 void wait_for_news(std::vector<Child>& running) {
-  std::vector<pollfd> polled;
+  std::vector<int> pipes;
   auto next = Clock::time_point::max();
   for (const Child& c : running) {
-    polled.push_back({c.pipe, POLLIN, 0});
+    pipes.push_back(c.process.pipe);
     next = std::min(next, c.deadline);
   }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-  poll(polled.data(), polled.size(),
-       static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
-}
-
-// Reads what has come. True when the child has closed its end.
-bool read_answers(Child& c) {
-  char buffer[4096];
-  while (true) {
-    pollfd p{c.pipe, POLLIN, 0};
-    if (poll(&p, 1, 0) <= 0) return false;
-    const ssize_t n = read(c.pipe, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return true;
-    c.unread.append(buffer, static_cast<std::size_t>(n));
-  }
+  platform::wait_for_news(pipes, std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
 }
 
 double ms_since(Clock::time_point begin) {
@@ -144,22 +100,17 @@ enum class Ended : std::uint8_t { by_itself, by_time };
 // Waits for the process, and answers how it ended.
 ChildResult end(const Child& c, Ended why) {
   const bool timed_out = why == Ended::by_time;
-  if (timed_out) kill(c.pid, SIGKILL);
-  int status = 0;
-  while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  close(c.pipe);
+  const platform::Exit exit = platform::end_child(
+      c.process, timed_out ? platform::Ending::killed : platform::Ending::awaited);
   ChildResult r{.ms = ms_since(c.begin)};
   if (timed_out) {
     r.how = ChildResult::How::timed_out;
-  } else if (WIFSIGNALED(status)) {
+  } else if (exit.how == platform::Exit::How::signalled) {
     r.how = ChildResult::How::crashed;
-    const int signal = WTERMSIG(status);
-    r.why =
-        cat("SIG", sigabbrev_np(signal) ? sigabbrev_np(signal) : "?", " (", strsignal(signal), ")");
-  } else if (WEXITSTATUS(status) != 0) {
+    r.why = cat(exit.signal, " (", exit.described, ")");
+  } else if (exit.code != 0) {
     r.how = ChildResult::How::crashed;
-    r.why = cat("exit code ", WEXITSTATUS(status));
+    r.why = cat("exit code ", exit.code);
   }
   return r;
 }
@@ -204,7 +155,7 @@ class Children {
 
   // True when the child has ended.
   bool look_at(Child& c) {
-    const bool closed = read_answers(c);
+    const bool closed = platform::read_news(c.process.pipe, c.unread);
     while (auto answer = take_answer(c.unread)) {
       done_(c.next++, {.answer = std::move(*answer), .ms = ms_since(c.begin)});
       begin_work(c, options_);
@@ -233,7 +184,12 @@ class Children {
 
 void run_in_children(std::size_t count, const ChildOptions& options, const Work& work,
                      const std::function<void(std::size_t, const ChildResult&)>& done) {
-  Children(count, options, work, done).run();
+  if (platform::can_fork()) return Children(count, options, work, done).run();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = Clock::now();
+    std::string answer = work(i);
+    done(i, {.answer = std::move(answer), .ms = ms_since(begin)});
+  }
 }
 
 }  // namespace quern::tools

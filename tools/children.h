@@ -27,7 +27,8 @@ struct ChildOptions {
 };
 
 // Calls work(i) for each i in [0, count), in forks of this process, which must have one thread.
-// done(i) hears of each in the order in which they end. Children die with this process.
+// done(i) hears of each in the order in which they end. Children die with this process. Where the
+// system has no forks, this process does one work after the other, without timeouts.
 void run_in_children(std::size_t count, const ChildOptions& options,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(std::size_t, const ChildResult&)>& done);

@@ -5,17 +5,18 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <unistd.h>
+
+#include "engine/vocabulary/platform/process.h"
 
 namespace quern::tools {
 namespace {
 
-bool may_colour(int descriptor) {
+bool may_colour(platform::Stream stream) {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   if (no_colour && *no_colour) return false;
   if (!term || std::string_view(term) == "dumb") return false;
-  return isatty(descriptor) == 1;
+  return platform::is_terminal(stream);
 }
 
 std::string_view escape(Colour colour) {
@@ -49,7 +50,9 @@ std::string padded(std::string_view text, std::size_t width, Table::Align align)
 }  // namespace
 
 Console Console::detect() {
-  return {may_colour(STDOUT_FILENO), may_colour(STDERR_FILENO), isatty(STDERR_FILENO) == 1};
+  using platform::Stream;
+  return {may_colour(Stream::output), may_colour(Stream::errors),
+          platform::is_terminal(Stream::errors)};
 }
 
 std::string Console::paint(Colour colour, std::string_view text) const {

@@ -2,21 +2,15 @@
 #include "tools/external_strategy.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <unordered_map>
 
 #include <quern/c/strategy.h>
 
+#include "engine/vocabulary/platform/libraries.h"
+#include "engine/vocabulary/platform/programs.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/banks/bank_packing.h"
 #include "graph/memory/problem/csv.h"
@@ -45,112 +39,34 @@ std::vector<std::string> words_of(std::string_view text) {
 
 // ---- a program ---------------------------------------------------------------------------------
 
-// A child with both ends of its standard streams; killed when this goes.
-class Process {
- public:
-  Process() = default;
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-  ~Process() {
-    close_input();
-    if (output_ >= 0) close(output_);
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    wait();
-  }
+using platform::Program;
 
-  Status start(const std::vector<std::string>& words) {
-    int in[2];
-    int out[2];
-    if (pipe2(in, O_CLOEXEC) != 0) return {Code::internal, "no pipe could be made"};
-    if (pipe2(out, O_CLOEXEC) != 0) {
-      close(in[0]);
-      close(in[1]);
-      return {Code::internal, "no pipe could be made"};
-    }
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
-    arguments.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      dup2(in[0], STDIN_FILENO);
-      dup2(out[1], STDOUT_FILENO);
-      execvp(arguments[0], arguments.data());
-      _exit(not_started);
-    }
-    close(in[0]);
-    close(out[1]);
-    input_ = in[1];
-    output_ = out[0];
-    if (pid_ < 0) return {Code::internal, "no process could be started"};
-    fcntl(input_, F_SETFL, O_NONBLOCK);
-    fcntl(output_, F_SETFL, O_NONBLOCK);
-    return {};
+// Feeds it `text` and reads until it closes its output, which may be four times as long.
+Result<std::string> talk(Program& program, std::string_view text, Clock::time_point deadline) {
+  std::string answer;
+  const std::size_t most = 4 * text.size() + (std::size_t{1} << 20);
+  while (true) {
+    if (text.empty()) program.close_input();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return Status(Code::busy, "it was stopped: its time is over");
+    if (program.move(text, answer, left) == Program::Moved::closed) return answer;
+    if (answer.size() > most)
+      return Status(Code::invalid_argument, cat("its answer is longer than ", most, " bytes"));
   }
+}
 
-  // Feeds it `text` and reads until it closes its output, which may be four times as long.
-  Result<std::string> talk(std::string_view text, Clock::time_point deadline) {
-    std::string answer;
-    const std::size_t most = 4 * text.size() + (std::size_t{1} << 20);
-    while (true) {
-      if (text.empty()) close_input();
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-      if (left.count() <= 0) return Status(Code::busy, "it was stopped: its time is over");
-      pollfd ends[2] = {{output_, POLLIN, 0}, {input_, POLLOUT, 0}};
-      poll(ends, input_ >= 0 ? 2 : 1,
-           static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
-      if (input_ >= 0 && ends[1].revents != 0) feed(text);
-      if (ends[0].revents == 0) continue;
-      char buffer[65536];
-      const ssize_t n = read(output_, buffer, sizeof buffer);
-      if (n == 0) return answer;
-      if (n < 0) continue;
-      answer.append(buffer, static_cast<std::size_t>(n));
-      if (answer.size() > most)
-        return Status(Code::invalid_argument, cat("its answer is longer than ", most, " bytes"));
-    }
-  }
-
-  // After talk().
-  Status finish(Clock::time_point deadline) {
-    int status = 0;
-    while (waitpid(pid_, &status, WNOHANG) == 0) {
-      if (Clock::now() > deadline) return {Code::busy, "it was stopped: its time is over"};
-      usleep(1000);
-    }
-    pid_ = -1;
-    if (WIFSIGNALED(status))
-      return {Code::invalid_argument, cat("it ended by ", strsignal(WTERMSIG(status)))};
-    if (WEXITSTATUS(status) == not_started)
-      return {Code::not_found, "it could not be started: is it there, and executable?"};
-    if (WEXITSTATUS(status) != 0)
-      return {Code::invalid_argument, cat("it ended with exit code ", WEXITSTATUS(status))};
-    return {};
-  }
-
- private:
-  static constexpr int not_started = 127;  // as shells have it
-
-  void feed(std::string_view& text) {
-    const ssize_t n = write(input_, text.data(), text.size());
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-    if (n < 0 && errno != EAGAIN && errno != EINTR) text = {};  // it does not read on
-  }
-  void close_input() {
-    if (input_ >= 0) close(input_);
-    input_ = -1;
-  }
-  void wait() {
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-
-  pid_t pid_ = -1;
-  int input_ = -1;
-  int output_ = -1;
-};
+// After talk().
+Status finish(Program& program, Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  const auto exit = program.wait(left);
+  if (!exit) return {Code::busy, "it was stopped: its time is over"};
+  if (exit->how == platform::Exit::How::signalled)
+    return {Code::invalid_argument, cat("it ended by ", exit->described)};
+  if (exit->code == Program::not_started)
+    return {Code::not_found, "it could not be started: is it there, and executable?"};
+  if (exit->code != 0) return {Code::invalid_argument, cat("it ended with exit code ", exit->code)};
+  return {};
+}
 
 // Ids are numbers, as names need not be unique.
 std::string csv_of(MemoryProblem problem) {
@@ -205,13 +121,12 @@ Result<MemoryPlan> run_program(const std::string& command, const MemoryProblem& 
   if (words.empty()) return Status(Code::invalid_argument, "no program is named");
   words.push_back(std::to_string(limits.capacity == any_capacity ? 0 : limits.capacity));
   words.push_back(fixed_text(limits.seconds, 3));
-  signal(SIGPIPE, SIG_IGN);  // a program that does not read to the end is no end of ours
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(limits.seconds + grace_s));
-  Process process;
-  QUERN_TRY(process.start(words));
-  QUERN_ASSIGN(const std::string answer, process.talk(csv_of(problem), deadline));
-  QUERN_TRY(process.finish(deadline));
+  Program program;
+  if (!program.start(words)) return Status(Code::internal, "no process could be started");
+  QUERN_ASSIGN(const std::string answer, talk(program, csv_of(problem), deadline));
+  QUERN_TRY(finish(program, deadline));
   return plan_from_csv(problem, answer);
 }
 
@@ -235,9 +150,10 @@ struct ForeignProblem {
 // In the child: the offsets as bytes, or a sentence behind a zero byte.
 std::string call(const std::string& file, const MemoryProblem& problem, const PlanLimits& limits) {
   const std::string path = file.find('/') == file.npos ? "./" + file : file;
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return cat('\0', "it cannot be loaded: ", dlerror());
-  const auto plan = reinterpret_cast<decltype(&quern_plan)>(dlsym(library, "quern_plan"));
+  void* const library = platform::open_library(path.c_str(), platform::Symbols::local);
+  if (!library) return cat('\0', "it cannot be loaded: ", platform::library_error());
+  const auto plan =
+      reinterpret_cast<decltype(&quern_plan)>(platform::find_symbol(library, "quern_plan"));
   if (!plan) return cat('\0', "it has no function quern_plan");
   const ForeignProblem foreign(problem);
   std::vector<std::uint64_t> offsets(foreign.buffers.size());

@@ -2,13 +2,12 @@
 // quern generate: a text that a language model continues, or a conversation with one.
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <optional>
-#include <unistd.h>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/language/generator.h"
 #include "frontends/language/model_folder.h"
@@ -34,17 +33,13 @@ class Interrupt {
   explicit Interrupt(NextLogits& decoder) : decoder_(decoder) {
     is_raised = false;
     active = &decoder;
-    struct sigaction action {};
-    action.sa_handler = [](int) {
+    scope_.emplace([](int) {
       is_raised = true;
       if (NextLogits* now = active) now->cancel();
-    };
-    // What is being written when it comes is written.
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    sigaction(SIGINT, &action, &before_);
+    });
   }
   ~Interrupt() {
-    sigaction(SIGINT, &before_, nullptr);
+    scope_.reset();
     active = nullptr;
     decoder_.clear_cancel();
   }
@@ -57,7 +52,7 @@ class Interrupt {
   static std::atomic<NextLogits*> active;
   static std::atomic<bool> is_raised;
   NextLogits& decoder_;
-  struct sigaction before_ {};
+  std::optional<platform::OnInterrupt> scope_;
 };
 
 std::atomic<NextLogits*> Interrupt::active = nullptr;
@@ -87,7 +82,7 @@ struct Answer {
 
 // Text of a model on a terminal: it may hold the terminal's commands.
 void stream(std::string_view text) {
-  static const bool is_terminal = isatty(STDOUT_FILENO) != 0;
+  static const bool is_terminal = platform::is_terminal(platform::Stream::output);
   std::string out(text);
   for (char& c : out) {
     const auto byte = static_cast<unsigned char>(c);
@@ -266,7 +261,7 @@ Result<ExitCode> converse(Conversation& conversation, const GenerateArgs& args,
                           std::vector<std::pair<std::string, std::string>> messages,
                           const Console& console) {
   const double copy_gbytes = measure_roof(args.device.threads).copy_gbytes;
-  const bool is_terminal = isatty(STDIN_FILENO) != 0;
+  const bool is_terminal = platform::is_terminal(platform::Stream::input);
   conversation.keep_room(conversation_tokens);
   ExitCode code = ExitCode::ok;
   for (std::string line;;) {

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
+#include "engine/vocabulary/platform/files.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 
@@ -178,10 +178,9 @@ Result<Json> parse_json(std::string_view text) {
 }
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0)
-    return Status(Code::not_found, cat("no such file '", printable(path), "'"));
-  if (S_ISDIR(info.st_mode))
+  const auto info = platform::info_of(path);
+  if (!info) return Status(Code::not_found, cat("no such file '", printable(path), "'"));
+  if (info->kind == platform::FileInfo::Kind::folder)
     return Status(Code::invalid_argument, cat("'", printable(path), "' is a folder, not a file"));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              std::fclose);

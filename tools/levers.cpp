@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
 #include "tools/through_artefact.h"
@@ -129,15 +130,15 @@ Result<std::shared_ptr<const Executable>> Levers::compile(
 }
 
 void Levers::apply_to_process() const {
-  if (!onednn) setenv("QUERN_ONEDNN", "off", 1);
-  if (small_cuts) setenv("QUERN_CUTS", "small", 1);
-  if (stripes >= 0) setenv("QUERN_STRIPES", std::to_string(stripes).c_str(), 1);
+  if (!onednn) platform::set_variable("QUERN_ONEDNN", "off");
+  if (small_cuts) platform::set_variable("QUERN_CUTS", "small");
+  if (stripes >= 0) platform::set_variable("QUERN_STRIPES", std::to_string(stripes).c_str());
   if (simd.empty()) return;
-  setenv("QUERN_SIMD", simd.c_str(), 1);
+  platform::set_variable("QUERN_SIMD", simd.c_str());
   // oneDNN's own, under the names of both generations.
   const char* isa = simd == "avx512" ? "AVX512_CORE" : simd == "avx2" ? "AVX2" : "SSE41";
-  setenv("ONEDNN_MAX_CPU_ISA", isa, 1);
-  setenv("DNNL_MAX_CPU_ISA", isa, 1);
+  platform::set_variable("ONEDNN_MAX_CPU_ISA", isa);
+  platform::set_variable("DNNL_MAX_CPU_ISA", isa);
 }
 
 Result<Levers> parse_levers(std::string_view text) {

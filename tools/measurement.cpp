@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sys/resource.h>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern::tools {
@@ -24,12 +24,7 @@ double rate(double amount, double ms) {
 }  // namespace
 
 double processor_ms() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto ms = [](const timeval& t) {
-    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
-  };
-  return ms(usage.ru_utime) + ms(usage.ru_stime);
+  return std::chrono::duration<double, std::milli>(platform::process_time()).count();
 }
 
 Distribution distribution(std::vector<double> samples) {

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 #include <optional>
-#include <sys/resource.h>
 #include <utility>
 
 #include <quern/artefact.h>
 #include <quern/onnx.h>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
 #include "tools/tuned.h"
@@ -213,14 +213,9 @@ void note_assumptions(const Opened& opened, const Console& console) {
   }
 }
 
-std::size_t peak_resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
-}
-
 Held held_bytes(const Session& session) {
-  return {session.plan_info().weight_bytes, session.resident_bytes(), peak_resident_bytes()};
+  return {session.plan_info().weight_bytes, session.resident_bytes(),
+          platform::peak_resident_bytes()};
 }
 
 std::string memory_text(const Session& session) {

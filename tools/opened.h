@@ -81,8 +81,6 @@ std::string property_of(const DeviceInfo& device, std::string_view name);
 // once in a process, that the plan is slow for want of a library.
 void note_assumptions(const Opened& opened, const Console& console);
 
-// Most memory that this process has held, in bytes.
-std::size_t peak_resident_bytes();
 // "weights 4.9 MB, arena 3.2 MB, process 60 MB"
 std::string memory_text(const Session& session);
 Json memory_json(const Session& session);

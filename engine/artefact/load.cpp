@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <sys/mman.h>
 #include <unordered_map>
 
 #include "engine/artefact/format.h"
@@ -13,6 +12,7 @@
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/multiples.h"
+#include "engine/vocabulary/platform/pages.h"
 #include "graph/built.h"
 #include "graph/built_for.h"
 #include "graph/opened_file.h"
@@ -26,13 +26,10 @@ namespace {
 // Addresses for constants that are left out: pages that nobody reads, and that would be zeros.
 Result<std::shared_ptr<const std::byte>> absent_bytes(std::uint64_t bytes) {
   if (bytes == 0) return std::shared_ptr<const std::byte>();
-  void* const p =
-      ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED)
-    return Status(Code::out_of_memory, cat("no addresses for ", bytes, " bytes of weights"));
+  const std::byte* const p = bytes > SIZE_MAX ? nullptr : platform::take_zeros(bytes);
+  if (!p) return Status(Code::out_of_memory, cat("no addresses for ", bytes, " bytes of weights"));
   return std::shared_ptr<const std::byte>(
-      static_cast<const std::byte*>(p),
-      [bytes](const std::byte* at) { ::munmap(const_cast<std::byte*>(at), bytes); });
+      p, [bytes](const std::byte* at) { platform::give_zeros(at, bytes); });
 }
 
 // The bytes of a file, with its tables.

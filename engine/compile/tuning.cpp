@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <utility>
@@ -130,8 +130,9 @@ Result<Tuning> Tuning::load(const std::string& path) {
                     cat("'", printable(path), "' is no tuning: ",
                         error ? error.message() : std::string("it is larger than 256 MiB")));
     std::string text(static_cast<std::size_t>(bytes), '\0');
-    std::ifstream file(path, std::ios::binary);
-    if (!file.read(text.data(), static_cast<std::streamsize>(bytes)))
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                               std::fclose);
+    if (!file || std::fread(text.data(), 1, text.size(), file.get()) != text.size())
       return Status(Code::invalid_argument, cat("cannot read '", printable(path), "'"));
     if (!text.starts_with(magic))
       return Status(Code::invalid_argument, cat("'", printable(path), "' is no tuning: it begins '",

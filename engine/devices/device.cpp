@@ -2,8 +2,13 @@
 #include "engine/devices/null/device.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <thread>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <quern/device.h>
 #ifdef QUERN_VULKAN
@@ -18,11 +23,30 @@
 namespace quern {
 namespace {
 
-std::string cpu_model() {
-  std::ifstream f("/proc/cpuinfo");
-  for (std::string line; std::getline(f, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+// What the CPU says of itself, for systems that have no list of CPUs.
+std::string brand_of_cpu() {
+#if defined(__x86_64__)
+  unsigned words[13] = {};
+  for (unsigned i = 0; i < 3; ++i)
+    if (!__get_cpuid(0x80000002U + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
+                     &words[4 * i + 3]))
+      return "CPU";
+  return reinterpret_cast<const char*>(words);
+#else
   return "CPU";
+#endif
+}
+
+std::string cpu_model() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> list(std::fopen("/proc/cpuinfo", "r"),
+                                                             std::fclose);
+  for (char line[256]; list && std::fgets(line, sizeof line, list.get());) {
+    const std::string_view text(line, std::strcspn(line, "\n"));
+    const std::size_t colon = text.find(": ");
+    if (text.starts_with("model name") && colon != text.npos)
+      return std::string(text.substr(colon + 2));
+  }
+  return brand_of_cpu();
 }
 
 // The library that the fastest kernels are in, or why they are our own.

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 #include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/multiples.h"
+#include "engine/vocabulary/platform/pages.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -14,10 +14,8 @@ namespace {
 
 // The size of the address range: the size of the machine's memory. Addresses cost nothing.
 std::uint64_t address_space() {
-  const auto pages = ::sysconf(_SC_PHYS_PAGES);
-  const auto bytes = ::sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || bytes <= 0) return std::uint64_t{1} << 34;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes);
+  const std::uint64_t bytes = platform::memory_bytes();
+  return bytes > 0 ? bytes : std::uint64_t{1} << 34;
 }
 
 }  // namespace

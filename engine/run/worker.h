@@ -7,12 +7,12 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include <quern/status.h>
 
 #include "engine/devices/device_tensor_impl.h"
+#include "engine/vocabulary/platform/process.h"
 
 namespace quern {
 
@@ -44,7 +44,7 @@ class Worker final : public PendingRun {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  bool is_of_this_process() const { return process_ == getpid(); }
+  bool is_of_this_process() const { return process_ == platform::process_id(); }
 
   void start() {
     {
@@ -95,7 +95,7 @@ class Worker final : public PendingRun {
   }
 
   const std::function<Status()> work_;
-  const pid_t process_ = getpid();
+  const std::int64_t process_ = platform::process_id();
   std::unique_ptr<State> state_;
 };
 

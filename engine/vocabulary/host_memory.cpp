@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/vocabulary/host_memory.h"
 
-#include <cstdlib>
-
 #include "engine/vocabulary/multiples.h"
+#include "engine/vocabulary/platform/pages.h"
 
 namespace quern {
 namespace {
@@ -16,11 +15,11 @@ thread_local const std::shared_ptr<Host>* scope_host = nullptr;
 }  // namespace
 
 void* Host::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  return std::aligned_alloc(alignment, round_up(bytes, alignment));
+  return platform::allocate_aligned(alignment, round_up(bytes, alignment));
 }
 
 void Host::free(void* block, std::size_t, std::size_t) noexcept {
-  std::free(block);
+  platform::free_aligned(block);
 }
 
 void Host::log(Level, std::string_view) noexcept {}
@@ -43,9 +42,9 @@ void tell_host(Host::Level level, std::string_view sentence) {
 
 HostBlock HostBlock::take(std::size_t bytes) {
   HostBlock block{nullptr, bytes, bytes > Host::least_bytes ? current_host() : nullptr};
-  void* const p = block.host
-                      ? block.host->allocate(bytes, block_alignment)
-                      : std::aligned_alloc(block_alignment, round_up(bytes, block_alignment));
+  void* const p =
+      block.host ? block.host->allocate(bytes, block_alignment)
+                 : platform::allocate_aligned(block_alignment, round_up(bytes, block_alignment));
   block.data = static_cast<std::byte*>(p);
   return block;
 }
@@ -54,7 +53,7 @@ void HostBlock::release() {
   if (data && host)
     host->free(data, bytes, block_alignment);
   else
-    std::free(data);
+    platform::free_aligned(data);
   *this = {};
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/readable.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/language/chat_template.h"
@@ -384,9 +385,7 @@ class Runner {
 
   static Result<Value> now_as(std::string_view format) {
     if (format.size() > 200) return template_error("a format of a date that is too long");
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    localtime_r(&now, &parts);
+    const std::tm parts = platform::local_time(std::time(nullptr));
     char text[2000];
     const std::size_t size = std::strftime(text, sizeof text, std::string(format).c_str(), &parts);
     return Value(std::string(text, size));

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/platform/files.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/opened_file.h"
 
@@ -37,26 +36,23 @@ Result<std::vector<std::string>> components_of(std::string_view location) {
   return components;
 }
 
-Result<FileDescriptor> open_component(const FileDescriptor& folder, const std::string& name,
-                                      int flags, std::string_view location) {
-  FileDescriptor next(::openat(folder.get(), name.c_str(), open_flags | O_NOFOLLOW | flags));
-  if (next.valid()) return next;
-  const int error = errno;
-  struct stat info {};
-  if (::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISLNK(info.st_mode))
-    return refuse(location, "symbolic links are refused");
-  return system_error(cat("external data '", printable(location), "'"), error);
+Result<platform::File> open_component(const platform::File& folder, const std::string& name,
+                                      platform::FileInfo::Kind wanted, std::string_view location) {
+  platform::File next = platform::open_in(folder, name, wanted);
+  if (next.is_open()) return next;
+  if (errno == ELOOP) return refuse(location, "symbolic links are refused");
+  return system_error(cat("external data '", printable(location), "'"), errno);
 }
 
-Result<FileDescriptor> open_below(const std::string& folder,
+Result<platform::File> open_below(const std::string& folder,
                                   const std::vector<std::string>& components,
                                   std::string_view location) {
-  FileDescriptor at(::open(folder.c_str(), open_flags | O_DIRECTORY));
-  if (!at.valid()) return system_error(folder, errno);
+  using Kind = platform::FileInfo::Kind;
+  platform::File at = platform::open_folder(folder);
+  if (!at.is_open()) return system_error(folder, errno);
   for (std::size_t i = 0; i < components.size(); ++i) {
-    const int flags = i + 1 < components.size() ? O_DIRECTORY : 0;
-    QUERN_ASSIGN(at, open_component(at, components[i], flags, location));
+    const Kind wanted = i + 1 < components.size() ? Kind::folder : Kind::regular;
+    QUERN_ASSIGN(at, open_component(at, components[i], wanted, location));
   }
   return at;
 }
@@ -76,7 +72,7 @@ Result<OpenedFile> ConfinedFolder::open(std::string_view location) {
   std::string key;
   for (const std::string& c : components) key += '/' + c;
   if (const auto known = files_.find(key); known != files_.end()) return known->second;
-  QUERN_ASSIGN(const FileDescriptor file, open_below(folder_, components, location));
+  QUERN_ASSIGN(const platform::File file, open_below(folder_, components, location));
   QUERN_ASSIGN(OpenedFile opened, open_descriptor(file, how_, location));
   opened_bytes_ += opened.bytes.size();
   files_.emplace(std::move(key), opened);

@@ -17,7 +17,7 @@ std::size_t place_bytes(std::size_t bytes) {
 }
 
 Error make_place(std::size_t bytes, Place* place) {
-  Place made(static_cast<std::byte*>(std::aligned_alloc(alignment, place_bytes(bytes))));
+  Place made(static_cast<std::byte*>(platform::allocate_aligned(alignment, place_bytes(bytes))));
   if (!made) return {Errno::too_large, sentence("no memory for a tensor of ", bytes, " bytes")};
   *place = std::move(made);
   return {};

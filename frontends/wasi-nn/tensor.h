@@ -3,18 +3,18 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <span>
 
 #include <quern/tensor.h>
 
+#include "engine/vocabulary/platform/pages.h"
 #include "frontends/wasi-nn/account.h"
 
 namespace quern::wasi_nn {
 
 struct FreePlace {
-  void operator()(std::byte* p) const { std::free(p); }
+  void operator()(std::byte* p) const { platform::free_aligned(p); }
 };
 using Place = std::unique_ptr<std::byte, FreePlace>;
 

@@ -2,10 +2,10 @@
 #include "graph/custom/registry.h"
 
 #include <algorithm>
-#include <dlfcn.h>
-#include <unistd.h>
 
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/platform/files.h"
+#include "engine/vocabulary/platform/libraries.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -52,17 +52,15 @@ struct Loading {
 };
 
 Result<std::shared_ptr<void>> open_library(const std::string& path) {
-  if (::access(path.c_str(), F_OK) != 0)
+  if (!platform::info_of(path))
     return Status(Code::not_found, cat(printable(path), ": no such file"));
   // Without a slash the loader would look among the system's libraries.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char* const reason = ::dlerror();
+  void* const handle = platform::open_library(file.c_str(), platform::Symbols::local);
+  if (!handle)
     return Status(Code::invalid_argument, cat(printable(path), ": no shared object of operators: ",
-                                              printable(reason ? reason : "", 300)));
-  }
-  return std::shared_ptr<void>(handle, [](void* h) { ::dlclose(h); });
+                                              printable(platform::library_error(), 300)));
+  return std::shared_ptr<void>(handle, platform::close_library);
 }
 
 }  // namespace
@@ -116,7 +114,7 @@ Status CustomOps::load(const std::string& path) {
     Loading loading;
     QUERN_ASSIGN(loading.library, open_library(path));
     const auto entry = reinterpret_cast<quern_register_ops_function>(
-        ::dlsym(loading.library.get(), "quern_register_ops"));
+        platform::find_symbol(loading.library.get(), "quern_register_ops"));
     if (!entry)
       return {Code::invalid_argument,
               cat(printable(path), ": has no function quern_register_ops (quern/c/custom_op.h)")};

@@ -2,9 +2,7 @@
 // What the ARM CPU of this process has beyond what its architecture asks for, as the kernel says.
 #pragma once
 
-#if defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
-#include <sys/auxv.h>
-#endif
+#include "engine/vocabulary/platform/process.h"
 
 namespace quern {
 
@@ -18,11 +16,11 @@ struct ArmFeatures {
 // architecture asks for is there. The bits are those of the kernel's <asm/hwcap.h>.
 inline ArmFeatures arm_features() noexcept {
 #if defined(__linux__) && defined(__aarch64__)
-  return {.neon = true,
-          .dotprod = (getauxval(AT_HWCAP) >> 20 & 1) != 0,
-          .i8mm = (getauxval(AT_HWCAP2) >> 13 & 1) != 0};
+  const platform::CpuBits bits = platform::cpu_bits();
+  return {
+      .neon = true, .dotprod = (bits.first >> 20 & 1) != 0, .i8mm = (bits.second >> 13 & 1) != 0};
 #elif defined(__linux__) && defined(__arm__)
-  const unsigned long bits = getauxval(AT_HWCAP);
+  const unsigned long bits = platform::cpu_bits().first;
   return {.neon = (bits >> 12 & 1) != 0 && (bits >> 16 & 1) != 0, .dotprod = false, .i8mm = false};
 #elif defined(__aarch64__)
   return {.neon = true, .dotprod = false, .i8mm = false};

@@ -7,18 +7,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
-#include <fstream>
-#include <new>
 #include <optional>
-#include <pthread.h>
-#include <sched.h>
-#include <string>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include "engine/vocabulary/host_memory.h"
+#include "engine/vocabulary/platform/process.h"
 #include "kernels/contract/float_state.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/shared_library.h"
@@ -63,7 +57,7 @@ struct OpenMp {
 
 template <class F>
 bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
+  function = reinterpret_cast<F>(platform::find_symbol(library, name));
   return function != nullptr;
 }
 
@@ -117,28 +111,18 @@ int spin_count() noexcept {
   return static_cast<int>(std::clamp(looking_ns / std::max(spin_ns(), 0.1), 300.0, 50'000.0));
 }
 
+void* open_as_it_is() noexcept {
+  return open_first({platform::openmp_library}, platform::Symbols::global).handle;
+}
+
 // Opens libgomp, which reads GOMP_SPINCOUNT as it is loaded. The environment has the variable only
-// meanwhile, in a second array of the same strings: setenv() would rearrange the array that other
-// threads may be reading. The second array stays for those that have begun to read it.
+// meanwhile.
 void* open_libgomp() noexcept {
-  const auto open = [] { return open_first({"libgomp.so.1"}, RTLD_NOW | RTLD_GLOBAL).handle; };
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return open();
-  if (current_host()) return open();  // whose environment it is
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return open_as_it_is();
+  if (current_host()) return open_as_it_is();  // whose environment it is
   static char variable[32];
   (void)std::snprintf(variable, sizeof variable, "GOMP_SPINCOUNT=%d", spin_count());
-  static char** extended = nullptr;
-  char** const before = environ;
-  std::size_t count = 0;
-  while (before && before[count]) ++count;
-  extended = new (std::nothrow) char*[count + 2];
-  if (!extended) return open();
-  std::copy_n(before, count, extended);
-  extended[count] = variable;
-  extended[count + 1] = nullptr;
-  environ = extended;
-  void* const library = open();
-  if (environ == extended) environ = before;  // else somebody has set a variable since
-  return library;
+  return platform::with_variable(variable, open_as_it_is);
 }
 
 OpenMp load() noexcept {
@@ -155,26 +139,13 @@ OpenMp load() noexcept {
       !find(library, "omp_set_num_threads", m.set_num_threads))
     return {};
   (void)find(library, "omp_pause_resource_all", pause_all);
-  (void)pthread_atfork(&before_fork, nullptr, &in_child);
+  platform::on_fork(before_fork, in_child);
   return m;
 }
 
 const OpenMp& openmp() noexcept {
   static const OpenMp m = load();
   return m;
-}
-
-// The number of CPUs of the cgroup's quota (version 2, then version 1); 0 if there is none.
-double cgroup_quota() {
-  std::string quota;
-  double period = 0;
-  if (std::ifstream f("/sys/fs/cgroup/cpu.max"); f >> quota >> period && quota != "max")
-    return period > 0 ? std::atof(quota.c_str()) / period : 0;
-  double q = 0;
-  std::ifstream q1("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream p1("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (q1 >> q && p1 >> period && q > 0 && period > 0) return q / period;
-  return 0;
 }
 
 }  // namespace
@@ -238,10 +209,8 @@ std::chrono::nanoseconds time_of_helpers() noexcept {
 }
 
 int default_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  const double quota = cgroup_quota();
+  const int allowed = platform::allowed_cpus();
+  const double quota = platform::cpu_quota();
   const int by_quota = quota > 0 ? static_cast<int>(std::ceil(quota)) : allowed;
   return std::max(1, std::min(allowed, by_quota));
 }
@@ -315,14 +284,14 @@ void Parallel::run_range(Range range, int parts, const Loop& loop, ThreadPool& p
         *static_cast<const Shared*>(data);
     const FloatStatesScope of_caller(states);
     const bool is_counted = clock && std::this_thread::get_id() != caller;
-    const auto before = is_counted ? thread_time() : std::chrono::nanoseconds(0);
+    const auto before = is_counted ? platform::thread_time() : std::chrono::nanoseconds(0);
     const std::int64_t n = range.end - range.begin;
     Range mine{range.begin + n * index / parts, range.begin + n * (index + 1) / parts};
     while (mine.begin < mine.end) {
       mine.begin = run_part(loop, mine.begin, mine.end);
       if (mine.begin < mine.end && rests.add(mine)) break;
     }
-    if (is_counted) (*clock)->add(thread_time() - before);
+    if (is_counted) (*clock)->add(platform::thread_time() - before);
   };
   Shared shared{
       loop,          range, parts, rests, TeamClock::mine_if_made(), std::this_thread::get_id(),

@@ -3,8 +3,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
-#include <link.h>
 
 namespace quern {
 namespace {
@@ -20,44 +18,27 @@ void add_reason(SharedLibrary& library, const char* name, const char* why) noexc
 
 }  // namespace
 
-bool is_static_program() noexcept {
-  static const bool is_static = [] {
-    bool has_linker = false;
-    // The first object is the program.
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* found) {
-          for (int i = 0; i < info->dlpi_phnum; ++i)
-            if (info->dlpi_phdr[i].p_type == PT_INTERP) *static_cast<bool*>(found) = true;
-          return 1;
-        },
-        &has_linker);
-    return !has_linker;
-  }();
-  return is_static;
-}
-
 void* SharedLibrary::find(const char* symbol) const noexcept {
-  return handle ? dlsym(handle, symbol) : nullptr;
+  return handle ? platform::find_symbol(handle, symbol) : nullptr;
 }
 
-SharedLibrary open_first(std::initializer_list<const char*> names, int flags) noexcept {
+SharedLibrary open_first(std::initializer_list<const char*> names,
+                         platform::Symbols symbols) noexcept {
   SharedLibrary library;
-  if (is_static_program()) {
+  if (platform::is_static_program()) {
     add_reason(library, *names.begin(), "a fully static program opens no shared libraries");
     return library;
   }
   for (const char* const& name : names) {
     if (&name != names.begin() && std::strcmp(name, *names.begin()) == 0) continue;  // once
-    library.handle = dlopen(name, flags);
+    library.handle = platform::open_library(name, symbols);
     if (!library.handle) {
-      const char* const why = dlerror();
-      add_reason(library, name, why ? why : "it cannot be opened");
+      const char* const why = platform::library_error();
+      add_reason(library, name, *why ? why : "it cannot be opened");
       continue;
     }
     (void)std::snprintf(library.name.data(), library.name.size(), "%s", name);
-    link_map* map = nullptr;
-    if (dlinfo(library.handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map)
-      (void)std::snprintf(library.path.data(), library.path.size(), "%s", map->l_name);
+    platform::write_library_path(library.handle, library.path);
     library.why_not[0] = '\0';
     return library;
   }

@@ -6,6 +6,8 @@
 #include <array>
 #include <initializer_list>
 
+#include "engine/vocabulary/platform/libraries.h"
+
 namespace quern {
 
 // Texts end with a zero, and are cut where they are longer. The library is never closed.
@@ -20,12 +22,10 @@ struct SharedLibrary {
 
 // Opens the first of these names that there is. A fully static program opens none: what it would
 // load has a C library of its own, and ends the process in the first call that meets the other.
-// `flags` are dlopen()'s. Allocates nothing itself.
-SharedLibrary open_first(std::initializer_list<const char*> names, int flags) noexcept;
+// Allocates nothing itself.
+SharedLibrary open_first(std::initializer_list<const char*> names,
+                         platform::Symbols symbols) noexcept;
 // The rest of a reason that is known later: the library is open, but of no use.
 void refuse(SharedLibrary& library, const char* why) noexcept;
-
-// True if the program has no dynamic linker.
-bool is_static_program() noexcept;
 
 }  // namespace quern

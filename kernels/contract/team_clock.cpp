@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/contract/team_clock.h"
 
-#include <ctime>
-#include <pthread.h>
 #include <utility>
+
+#include "engine/vocabulary/platform/process.h"
 
 namespace quern {
 namespace {
-
-// 0 for a thread that is gone.
-std::chrono::nanoseconds time_of(clockid_t clock) noexcept {
-  timespec t{};
-  if (clock_gettime(clock, &t) != 0) return std::chrono::nanoseconds(0);
-  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
-}
 
 // That of this thread, if it has one. To ask for it must need no memory; to ask for what is
 // destroyed with its thread does, for the first time, and glibc ends a process that has none then.
@@ -27,10 +20,6 @@ thread_local OwnClock own;
 
 }  // namespace
 
-std::chrono::nanoseconds thread_time() noexcept {
-  return time_of(CLOCK_THREAD_CPUTIME_ID);
-}
-
 struct TeamClock::Member {
   ~Member() { leave(); }
   void leave() noexcept {
@@ -39,11 +28,11 @@ struct TeamClock::Member {
     Member** link = &clock->members_;
     while (*link != this) link = &(*link)->next;
     *link = next;
-    clock->ended_ += thread_time() - joined_at;
+    clock->ended_ += platform::thread_time() - joined_at;
   }
 
   std::shared_ptr<TeamClock> clock;
-  clockid_t id{};
+  platform::ThreadClock id{};
   std::chrono::nanoseconds joined_at{0};
   Member* next = nullptr;
 };
@@ -73,8 +62,8 @@ void TeamClock::join(const std::shared_ptr<TeamClock>& clock) noexcept {
   if (member.clock == clock) return;
   member.leave();
   member.clock = clock;
-  if (pthread_getcpuclockid(pthread_self(), &member.id) != 0) member.id = CLOCK_THREAD_CPUTIME_ID;
-  member.joined_at = thread_time();
+  member.id = platform::this_thread_clock();
+  member.joined_at = platform::thread_time();
   const std::lock_guard lock(clock->mutex_);
   member.next = std::exchange(clock->members_, &member);
 }
@@ -91,7 +80,7 @@ bool TeamClock::is_new_size(int threads) noexcept {
 std::chrono::nanoseconds TeamClock::team_time() const noexcept {
   const std::lock_guard lock(mutex_);
   std::chrono::nanoseconds sum = ended_;
-  for (const Member* m = members_; m; m = m->next) sum += time_of(m->id) - m->joined_at;
+  for (const Member* m = members_; m; m = m->next) sum += platform::time_of(m->id) - m->joined_at;
   return sum;
 }
 

@@ -38,7 +38,4 @@ class TeamClock {
   int size_ = 1;                       // under no lock: the owner's
 };
 
-// The processor time of the calling thread so far.
-std::chrono::nanoseconds thread_time() noexcept;
-
 }  // namespace quern

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <pthread.h>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -18,6 +17,7 @@
 #include <quern/thread_pool.h>
 
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
 
@@ -30,8 +30,11 @@ constexpr int most_threads = 1024;
 std::atomic<unsigned> generation = 0;
 
 void count_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++generation; });
-  (void)registered;
+  static const bool counts = [] {
+    platform::on_fork(nullptr, [] { ++generation; });
+    return true;
+  }();
+  (void)counts;
 }
 
 // Waits until `changed` is no longer `known`: a while by looking, then asleep.
@@ -83,7 +86,7 @@ class WorkerPool final : public ThreadPool {
   void start() {
     for (int i = 1; i < threads_; ++i) {
       workers_->emplace_back([this] { work(); });
-      (void)pthread_setname_np(workers_->back().native_handle(), cat("quern-", i).c_str());
+      platform::name_thread(workers_->back(), cat("quern-", i).c_str());
     }
   }
   // No call of run() is in progress.

@@ -5,16 +5,10 @@
 #include "onednn_dispatch.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
 #include <string>
 #include <string_view>
-#if __has_include(<execinfo.h>)
-#include <execinfo.h>
-#endif
-#if defined(__linux__) && defined(__aarch64__)
-#include <sys/prctl.h>
-#endif
 
+#include "engine/vocabulary/platform/process.h"
 #include "kernels/contract/openmp.h"
 #include "kernels/contract/shared_library.h"
 
@@ -26,15 +20,6 @@ std::string library_text();
 const SharedLibrary& library() noexcept;
 }  // namespace onednn
 namespace {
-
-// glibc opens libgcc the first time that an exception passes one of its own functions, as those of
-// oneDNN do in pthread_once(), and ends the process if it then has no memory for that.
-void open_unwinder() {
-#if __has_include(<execinfo.h>)
-  void* frame[1];
-  backtrace(frame, 1);
-#endif
-}
 
 // Unless the environment says otherwise (DNNL_JIT_PROFILE, ONEDNN_JIT_PROFILE), oneDNN tells no
 // profiler of its code: it searches the path of libraries for VTune's 76 times, and each piece of
@@ -49,11 +34,8 @@ void spare_profilers(const OneDnnApi& api) noexcept {
 bool has_code_for_this_cpu() noexcept {
 #if defined(__x86_64__)
   return true;
-#elif defined(__linux__) && defined(__aarch64__)
-  const int length = prctl(PR_SVE_GET_VL);  // in bytes, in the lower half; below 0: no SVE
-  return length > 0 && (length & PR_SVE_VL_LEN_MASK) == 64;
 #else
-  return false;
+  return platform::sve_bytes() == 64;
 #endif
 }
 
@@ -65,7 +47,7 @@ struct Opened {
 // The name that the library had where this was built, and those that other systems give to the same
 // generation: functions and structures change with the first number only.
 SharedLibrary open_library() noexcept {
-  constexpr int flags = RTLD_NOW | RTLD_LOCAL;
+  constexpr auto flags = platform::Symbols::local;
   const char* wanted = std::getenv("QUERN_ONEDNN");
   if (wanted && wanted != std::string_view("on")) return open_first({wanted}, flags);
 #if DNNL_VERSION_MAJOR < 3
@@ -81,7 +63,7 @@ SharedLibrary open_library() noexcept {
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): one question for each function
 Opened load() noexcept {
   open_openmp();
-  open_unwinder();
+  platform::load_unwinder();  // oneDNN throws within pthread_once()
   Opened o;
   const char* wanted = std::getenv("QUERN_ONEDNN");
   if (wanted && wanted == std::string_view("off")) {

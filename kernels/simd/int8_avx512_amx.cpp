@@ -5,11 +5,11 @@
 // Compilers without the intrinsics build a file without units.
 #include "kernels/simd/int8.h"
 
-#if defined(__linux__) && __has_include(<amxint8intrin.h>)
+#if defined(__x86_64__) && __has_include(<amxint8intrin.h>)
 #include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "engine/vocabulary/platform/process.h"
 
 namespace quern {
 namespace {
@@ -107,8 +107,6 @@ void amx_multiply(const Int8Block& b) {
 
 constexpr Int8Tiles amx_table = {.begin = amx_begin, .multiply = amx_multiply, .end = amx_end};
 
-// The kernel keeps the state of tiles only for processes that have asked for it, and refuses those
-// that have a signal stack without room for it.
 bool may_use_amx() {
   constexpr unsigned has_tiles = 1u << 24;
   constexpr unsigned has_bytes = 1u << 25;
@@ -118,9 +116,7 @@ bool may_use_amx() {
   unsigned d = 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & has_tiles) || !(d & has_bytes))
     return false;
-  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long tile_data = 18;               // XFEATURE_XTILE_DATA
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  return platform::may_use_tiles();
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/contract/shared_library.h"
 
-#include <dlfcn.h>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -13,8 +12,8 @@ namespace quern {
 namespace {
 
 TEST(SharedLibrary, IsTheFirstThatThereIs) {
-  const SharedLibrary found =
-      open_first({"libquern_no_such_thing.so.9", "libm.so.6", "libc.so.6"}, RTLD_NOW);
+  const SharedLibrary found = open_first({"libquern_no_such_thing.so.9", "libm.so.6", "libc.so.6"},
+                                         platform::Symbols::local);
   ASSERT_NE(found.handle, nullptr) << found.why_not.data();
   EXPECT_STREQ(found.name.data(), "libm.so.6");
   EXPECT_CONTAINS(std::string(found.path.data()), "/libm.so.6");
@@ -26,7 +25,7 @@ TEST(SharedLibrary, IsTheFirstThatThereIs) {
 TEST(SharedLibrary, SaysOfEachWhyItIsNotOpen) {
   SharedLibrary none = open_first(
       {"libquern_no_such_thing.so.9", "libquern_no_such_thing.so.9", "libquern_nor_this.so"},
-      RTLD_NOW);
+      platform::Symbols::local);
   EXPECT_EQ(none.handle, nullptr);
   EXPECT_EQ(none.find("cos"), nullptr);
   const std::string why = none.why_not.data();
@@ -37,7 +36,7 @@ TEST(SharedLibrary, SaysOfEachWhyItIsNotOpen) {
 }
 
 TEST(SharedLibrary, IsNoneOnceItIsRefused) {
-  SharedLibrary library = open_first({"libm.so.6"}, RTLD_NOW);
+  SharedLibrary library = open_first({"libm.so.6"}, platform::Symbols::local);
   ASSERT_NE(library.handle, nullptr);
   refuse(library, "it is of another generation");
   EXPECT_EQ(library.handle, nullptr);
@@ -45,7 +44,7 @@ TEST(SharedLibrary, IsNoneOnceItIsRefused) {
 }
 
 TEST(SharedLibrary, ThisProgramMayOpenSome) {
-  EXPECT_FALSE(is_static_program());
+  EXPECT_FALSE(platform::is_static_program());
 }
 
 TEST(KernelMachine, NamesTheFileOfOneDnnOrSaysWhyThereIsNone) {

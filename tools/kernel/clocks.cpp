@@ -3,41 +3,23 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <fstream>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <thread>
-#include <unistd.h>
 
 #include <quern/device.h>
 
-#include "engine/vocabulary/text_util.h"
+#include "engine/vocabulary/platform/process.h"
 #include "tools/opened.h"
 
 namespace quern::tools::lab {
 namespace {
 
-double microseconds(const timespec& t) {
-  return 1e6 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_nsec);
-}
-
-double clock_time(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return microseconds(t);
+double microseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::micro>(time).count();
 }
 
 double steady_time() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::micro>(now).count();
-}
-
-// Past libc, and past the page that the kernel maps for it.
-double raw_time() {
-  timespec t{};
-  if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC_RAW, &t) != 0) return steady_time();
-  return microseconds(t);
+  return microseconds(std::chrono::steady_clock::now().time_since_epoch());
 }
 
 // What follows "NAME :" in /proc/cpuinfo; "" if there is no such line.
@@ -54,9 +36,9 @@ std::string cpu_property(std::string_view name) {
 }  // namespace
 
 const Clocks& system_clocks() {
-  static constexpr Clocks clocks{steady_time, raw_time,
-                                 [] { return clock_time(CLOCK_PROCESS_CPUTIME_ID); },
-                                 [] { return clock_time(CLOCK_THREAD_CPUTIME_ID); }};
+  static constexpr Clocks clocks{steady_time, [] { return microseconds(platform::raw_time()); },
+                                 [] { return microseconds(platform::process_time()); },
+                                 [] { return microseconds(platform::thread_time()); }};
   return clocks;
 }
 
@@ -94,10 +76,8 @@ std::string command_line() {
 }
 
 Json machine_json() {
-  utsname system{};
-  uname(&system);
   Json j;
-  j["system"] = cat(system.sysname, " ", system.release, " ", system.machine);
+  j["system"] = platform::system_name();
   if (const auto cpu = open_device("cpu")) {
     j["cpu"] = (*cpu)->info().title;
     j["onednn"] = property_of(described(**cpu), "onednn");

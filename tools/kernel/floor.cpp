@@ -2,8 +2,8 @@
 #include "tools/kernel/floor.h"
 
 #include <algorithm>
-#include <unistd.h>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/readable.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/graph.h"
@@ -130,7 +130,7 @@ Status refuse_impossible(Measured& m, const LeastWork& work, const Device& devic
 
 double roof_share(const Measured& m, const Roof& roof, Caches caches) {
   if (m.wall.median <= 0 || roof.gflops <= 0 || roof.copy_gbytes <= 0) return 0;
-  const long second_level = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  const std::size_t second_level = platform::second_level_cache();
   const bool in_cache = caches == Caches::warm && roof.cache_gbytes > 0 &&
                         m.info.bytes <= static_cast<double>(second_level);
   const double gflops = 1e-3 * m.info.flops / m.wall.median;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/vocabulary/platform/programs.h"
 #include "tools/kernel/contender.h"
 #include "tools/options.h"
 
@@ -20,19 +21,21 @@ class RemoteContender final : public Contender {
   static Result<std::unique_ptr<Contender>> start(const std::string& problem,
                                                   const KernelArgs& args, std::string_view entry,
                                                   std::string_view level);
+  // It ends when nobody can ask it any more.
   ~RemoteContender() override;
 
   Result<Sample> call() override;
   Status check_idle() override;
 
  private:
-  explicit RemoteContender(int socket, int process) : socket_(socket), process_(process) {}
+  RemoteContender() = default;
+  template <class IsDone>
+  Status move_until(std::string_view& to_write, const IsDone& is_done);
   Result<Json> ask(std::string_view question);
   Result<std::string> read_line();
   Status take_info(const Json& answer);
 
-  int socket_;
-  int process_;
+  platform::Program process_;
   std::string unread_;
 };
 

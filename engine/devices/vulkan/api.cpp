@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/devices/vulkan/api.h"
 
-#include <dlfcn.h>
-
+#include "engine/vocabulary/platform/libraries.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern::vulkan {
 
 const Loader* loader() {
   static const Loader* const opened = []() -> const Loader* {
-    void* library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    void* library = platform::open_library(platform::vulkan_library, platform::Symbols::local);
     if (!library) return nullptr;
     static Loader l;
-    l.vkGetInstanceProcAddr =
-        reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"));
+    l.vkGetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+        platform::find_symbol(library, "vkGetInstanceProcAddr"));
     if (!l.vkGetInstanceProcAddr) return nullptr;
 #define LOAD(name) l.name = reinterpret_cast<PFN_##name>(l.vkGetInstanceProcAddr(nullptr, #name));
     LOAD(vkCreateInstance)

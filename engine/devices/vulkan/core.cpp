@@ -123,7 +123,7 @@ Status ApiInstance::open(const Loader& l, Validation validation) {
 }
 
 bool ApiInstance::is_usable() const {
-  return process_ == getpid() && !is_process_ending();
+  return process_ == platform::process_id() && !is_process_ending();
 }
 
 ApiInstance::~ApiInstance() {

@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <unistd.h>
 #include <vector>
 
 #include <quern/device.h>
@@ -22,6 +21,7 @@
 #include "engine/devices/vulkan/pipelines.h"
 #include "engine/devices/vulkan/tuning.h"
 #include "engine/devices/vulkan/turns.h"
+#include "engine/vocabulary/platform/process.h"
 
 namespace quern::vulkan {
 
@@ -55,7 +55,7 @@ class ApiInstance {
   ApiInstance() = default;
   Status open(const Loader& loader, Validation validation);
 
-  const pid_t process_ = getpid();
+  const std::int64_t process_ = platform::process_id();
   VkInstance instance_ = VK_NULL_HANDLE;
   InstanceApi api_;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;

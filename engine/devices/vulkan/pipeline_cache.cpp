@@ -5,8 +5,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern::vulkan {
@@ -60,7 +60,7 @@ void write_cache_file(const fs::path& path, std::span<const std::byte> data) {
   if (path.empty()) return;
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  const fs::path fresh = path.string() + cat(".", ::getpid());
+  const fs::path fresh = path.string() + cat(".", platform::process_id());
   {
     std::ofstream file(fresh, std::ios::binary);
     file.write(reinterpret_cast<const char*>(data.data()),
