@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <dlfcn.h>
 
 #include "engine/vocabulary/text_util.h"
 #include "kernels/pictures/format.h"
@@ -32,7 +31,7 @@ Library::Library(std::string_view format, std::string_view package,
   if (is_switched_off())
     refuse(library_, "QUERN_PICTURES is off");
   else
-    library_ = open_first(names, RTLD_NOW | RTLD_LOCAL);
+    library_ = open_first(names, platform::Symbols::local);
 }
 
 void* Library::find(const char* symbol) {
