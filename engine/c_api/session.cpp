@@ -29,7 +29,8 @@ Result<TensorType> quern::c_api::type_of(const quern_tensor* tensor) {
   QUERN_ASSIGN(const quern_tensor t, read_struct(tensor));
   if (t.rank > QUERN_MAX_RANK)
     return Status(Code::invalid_argument,
-                  "a tensor of rank " + std::to_string(t.rank) + ", at most 8 are supported");
+                  "a tensor of rank " + std::to_string(t.rank) + ", at most " +
+                      std::to_string(QUERN_MAX_RANK) + " are supported");
   if (quern_dtype_size(t.dtype) == 0)
     return Status(Code::invalid_argument, std::to_string(t.dtype) + " is no element type");
   const TensorType type{static_cast<DType>(t.dtype), Shape(std::span(t.dims, t.rank))};

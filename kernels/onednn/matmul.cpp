@@ -185,6 +185,7 @@ onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, std::siz
 }
 
 Selection build(const KernelRequest& r, const Problem& p) {
+  if (p.dst.rank() > DNNL_MAX_NDIMS) return unsupported();
   const std::int64_t columns = p.dst.back();
   const auto bias = bias_input(r, columns);
   std::optional<Md> bias_md;

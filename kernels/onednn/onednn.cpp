@@ -96,7 +96,7 @@ std::optional<Tag> blocked_tag(std::size_t rank, int block) {
 
 std::optional<Md> md_of(const TensorDesc& desc) {
   const auto type = data_type(desc.dtype);
-  if (!type) return std::nullopt;
+  if (!type || desc.shape.rank() > DNNL_MAX_NDIMS) return std::nullopt;
   if (desc.layout.block) {
     const auto tag = blocked_tag(desc.shape.rank(), desc.layout.block);
     return tag ? std::optional(md(*type, dims_of(desc.shape), *tag)) : std::nullopt;

@@ -45,7 +45,7 @@ Result<SplitAxes> split(const ReferenceCall& call, StopCheck& check) {
     if (axis >= x.rank())
       return Status(Code::invalid_argument,
                     cat("axis ", int_element(call.inputs[1], i), " is outside of rank ", x.rank()));
-    mask |= 1u << axis;  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): rank <= 8
+    mask |= 1u << axis;  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): rank <= 16
   }
   const Shape strides = row_major_strides(x);
   SplitAxes s{.check = &check};

@@ -200,7 +200,7 @@ TEST(Pool, RefusesWhatDoesNotFit) {
   EXPECT_CONTAINS(error_of(Pool{.kind = PoolKind::lp, .window = {.kernel = {2}}, .p = 0}, {x}),
                   "p is 0");
   EXPECT_CONTAINS(error_of(plain_pool(PoolKind::max, {.kernel = {2}}), {counting<float>({4, 4})}),
-                  "must have a batch, channels and 1 to 6 spatial dimensions");
+                  "must have a batch, channels and 1 to 14 spatial dimensions");
 }
 
 TEST(Pool, Cost) {

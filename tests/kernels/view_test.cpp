@@ -20,7 +20,7 @@ TEST(Identity, HoldsAValueToItsRank) {
   EXPECT_EQ(infer_text(Identity{}, {open}), "f32[*]");
   EXPECT_EQ(infer_text(Identity{.rank = 1}, {f32({N})}), "f32[$0]");
   EXPECT_CONTAINS(error_of(Identity{.rank = 0}, {counting({1})}), "of rank 0");
-  EXPECT_CONTAINS(error_of(Identity{.rank = 9}, {counting({1})}), "of rank 9");
+  EXPECT_CONTAINS(error_of(Identity{.rank = 17}, {counting({1})}), "of rank 17");
 }
 
 TEST(Reshape, KeepsTheOrderOfElements) {
@@ -72,7 +72,9 @@ TEST(Reshape, Refuses) {
   EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({2, 3, 0})}),
                   "entry 2 of the shape is 0 and copies a dimension");
   EXPECT_CONTAINS(error_of(Reshape{.allow_zero = true}, {x, ints({0, -1})}), "both 0 and -1");
-  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({6, 1, 1, 1, 1, 1, 1, 1, 1})}), "rank 9");
+  EXPECT_CONTAINS(
+      error_of(Reshape{}, {x, ints({6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})}),
+      "rank 17");
   EXPECT_CONTAINS(error_of(Reshape{}, {x, tensor<float>({1}, {6})}), "must be i64 or i32");
   EXPECT_CONTAINS(error_of(Reshape{}, {x, tensor<std::int64_t>({1, 1}, {6})}), "must be a list");
 }
@@ -117,7 +119,9 @@ TEST(Unsqueeze, AxesSpeakOfTheResult) {
 TEST(Unsqueeze, Refuses) {
   EXPECT_CONTAINS(error_of(Unsqueeze{}, {counting({2}), ints({2})}), "outside of rank 2");
   EXPECT_CONTAINS(error_of(Unsqueeze{}, {counting({2}), ints({1, 1})}), "given twice");
-  EXPECT_CONTAINS(infer_text(Unsqueeze{}, {f32({1, 1, 1, 1, 1, 1, 1, 1}), ints({0})}), "rank 9");
+  EXPECT_CONTAINS(
+      infer_text(Unsqueeze{}, {f32({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}), ints({0})}),
+      "rank 17");
 }
 
 TEST(Flatten, CutsBeforeTheAxis) {

@@ -225,7 +225,7 @@ TEST_F(GuestRecords, ShapesLieInTheMemory) {
   EXPECT_EQ(shape, Shape{});
   EXPECT_EQ(read_shape(memory(), 0, Shape::max_rank, &shape).ok(), true);
   EXPECT_EQ(read_shape(memory(), 0, Shape::max_rank + 1, &shape).text,
-            "a tensor of rank 9, at most 8 is possible");
+            "a tensor of rank 17, at most 16 is possible");
 }
 
 TEST_F(GuestRecords, PartsOfAModelAreNoMoreThanTheMemory) {

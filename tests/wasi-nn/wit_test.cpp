@@ -257,8 +257,10 @@ TEST_F(Wit, ATensorThatCannotBeMadeSaysSoInCompute) {
   const std::vector<float> two = {1, 2};
   EXPECT_EQ(code(compute(context, {{"x", tensor({3}, two)}})), invalid_argument);
   EXPECT_EQ(code(compute(context, {{"x", tensor({2}, 7, as_bytes(two))}})), invalid_argument);
-  EXPECT_EQ(code(compute(context, {{"x", tensor({1, 1, 1, 1, 1, 1, 1, 1, 2}, two)}})),
-            invalid_argument);
+  EXPECT_EQ(
+      code(compute(context,
+                   {{"x", tensor({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}, two)}})),
+      invalid_argument);
   const std::uint32_t dims = guest_.put_words({2});
   const auto refused = guest_.call("[constructor]tensor", {dims, 1, fp32, 0xfffffff0, 8});
   EXPECT_EQ(guest_.call("[method]tensor.ty", {refused}), 0u);

@@ -254,7 +254,8 @@ TEST_F(Witx, RejectsInputsThatAreNotTheModels) {
   EXPECT_EQ(input(0, {4, 1}, {1, 2, 3, 4}), invalid_argument);
   EXPECT_EQ(input(0, {1, 4}, {1, 2, 3}), invalid_argument);
   EXPECT_EQ(input(0, {1, 4}, {1, 2, 3, 4, 5}), invalid_argument);
-  EXPECT_EQ(input(0, {1, 1, 1, 1, 1, 1, 1, 1, 4}, {1, 2, 3, 4}), invalid_argument);
+  EXPECT_EQ(input(0, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4}, {1, 2, 3, 4}),
+            invalid_argument);
   EXPECT_EQ(input(0, {0xffffffff, 0xffffffff}, {1, 2, 3, 4}), invalid_argument);
   EXPECT_EQ(input(0, {0x40000000, 4}, {}), invalid_argument);
   EXPECT_EQ(input(0, {1, 4}, {1, 2, 3, 4}, i32), invalid_argument);

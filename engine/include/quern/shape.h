@@ -16,7 +16,7 @@ namespace quern {
 // scalar (one element); a dimension of 0 makes an empty tensor.
 class Shape {
  public:
-  static constexpr std::size_t max_rank = 8;
+  static constexpr std::size_t max_rank = 16;
 
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::int64_t> dims)

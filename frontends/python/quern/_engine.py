@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from quern._errors import InvalidArgument, Unsupported
 from quern._libraries import Library, array_over, structure
 
-_MAX_RANK = 8
+_MAX_RANK = 16
 # By the numbers of quern_dtype: the name, and the type in which numpy holds the elements. Types that numpy lacks are
 # held as integers of their bits (bf16, the floats of 8 bits) or values (i4, u4).
 _DTYPES = [("f32", "f4"), ("f64", "f8"), ("f16", "f2"), ("bf16", "u2"), ("i8", "i1"), ("i16", "i2"), ("i32", "i4"),

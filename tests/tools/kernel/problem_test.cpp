@@ -102,7 +102,8 @@ TEST(KernelProblem, RefusesWithASentence) {
   EXPECT_CONTAINS(refusal("op:Softmax axes=1 f32[3]"), "no attribute 'axes'");
   EXPECT_CONTAINS(refusal("op:Softmax f32[3"), "wants a ] at its end");
   EXPECT_CONTAINS(refusal("op:Softmax f32[-3]"), "is no size");
-  EXPECT_CONTAINS(refusal("op:Softmax f32[1,1,1,1,1,1,1,1,1]"), "more than 8 dimensions");
+  EXPECT_CONTAINS(refusal("op:Softmax f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
+                  "more than 16 dimensions");
   EXPECT_CONTAINS(refusal("op:Softmax string[3]"), "texts are nothing to measure");
   EXPECT_CONTAINS(refusal("op:Softmax f32[3]={1,2}"), "has 2 numbers, f32[3] wants 3");
   EXPECT_CONTAINS(refusal("op:Softmax f32[3]@2..1"), "its end above its beginning");

@@ -394,7 +394,7 @@ QUERN_EXPORT quern_status quern_executable_output_index(const quern_executable* 
 
 typedef struct quern_session quern_session;
 
-#define QUERN_MAX_RANK 8
+#define QUERN_MAX_RANK 16
 
 /* Dense row-major elements. */
 typedef struct quern_tensor {
@@ -406,7 +406,7 @@ typedef struct quern_tensor {
   size_t bytes;     /* of the elements */
 } quern_tensor;
 #define QUERN_TENSOR_INIT \
-  { sizeof(quern_tensor), QUERN_F32, 0, {0, 0, 0, 0, 0, 0, 0, 0}, NULL, 0 }
+  { sizeof(quern_tensor), QUERN_F32, 0, {0}, NULL, 0 }
 
 /* `threads` 0: as the executable was compiled. */
 QUERN_EXPORT quern_status quern_session_create(const quern_executable* executable, int32_t threads,
