@@ -35,6 +35,8 @@ Graph Graph::clone() const {
   g.inputs_ = inputs_;
   g.outputs_ = outputs_;
   g.output_names_ = output_names_;
+  g.input_maps_ = input_maps_;
+  g.output_maps_ = output_maps_;
   g.symbols_ = symbols_;
   g.symbol_ids_ = symbol_ids_;
   return g;

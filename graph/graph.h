@@ -40,6 +40,14 @@ constexpr std::uint32_t index(NodeId id) {
 
 class Graph;
 
+// A map among the inputs or outputs of a graph is two tensors, by their places there: values [n] or
+// [rows, n], and keys [n].
+struct MapParts {
+  std::size_t values, keys;
+
+  bool operator==(const MapParts&) const = default;
+};
+
 struct Use {
   NodeId node;
   std::uint32_t read;  // see Node::read
@@ -154,6 +162,9 @@ class Graph {
   // The same for an op with one output; returns its value.
   Result<ValueId> add(Op op, std::vector<ValueId> inputs, std::string name = {});
   void add_output(ValueId value, std::string name);
+  // Says that two inputs, or two outputs, are the parts of a map. Not for bodies.
+  void add_input_map(MapParts parts) { input_maps_.push_back(parts); }
+  void add_output_map(MapParts parts) { output_maps_.push_back(parts); }
   Dim symbol(std::string_view name);  // the existing symbol of this name, or a new one
   // Translates a type of another graph to this one: symbols of the same name become the same
   // symbol.
@@ -166,6 +177,8 @@ class Graph {
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
   std::span<const std::string> output_names() const { return output_names_; }
+  std::span<const MapParts> input_maps() const { return input_maps_; }
+  std::span<const MapParts> output_maps() const { return output_maps_; }
   std::size_t value_count() const { return values_.size(); }
   std::size_t node_count() const;  // alive
   const Value& value(ValueId id) const { return values_[index(id)]; }
@@ -260,6 +273,7 @@ class Graph {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<std::string> output_names_;
+  std::vector<MapParts> input_maps_, output_maps_;
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, std::uint32_t> symbol_ids_;
   std::vector<NodeId>* touched_ = nullptr;

@@ -46,6 +46,7 @@ ValueSpec spec_of(const Graph& g, ValueId id, std::string name) {
 std::vector<ValueSpec> Model::inputs() const {
   std::vector<ValueSpec> specs;
   for (ValueId v : graph_->inputs()) specs.push_back(spec_of(*graph_, v, graph_->value(v).name));
+  for (const MapParts& map : graph_->input_maps()) specs[map.values].keys = map.keys;
   return specs;
 }
 
@@ -53,6 +54,7 @@ std::vector<ValueSpec> Model::outputs() const {
   std::vector<ValueSpec> specs;
   for (std::size_t i = 0; i < graph_->outputs().size(); ++i)
     specs.push_back(spec_of(*graph_, graph_->outputs()[i], graph_->output_names()[i]));
+  for (const MapParts& map : graph_->output_maps()) specs[map.values].keys = map.keys;
   return specs;
 }
 

@@ -124,11 +124,17 @@ class Printer {
     for (NodeId id : g_.order()) print_node(id);
     for (std::size_t i = 0; i < g_.outputs().size(); ++i)
       line(cat("output ", reference(g_.outputs()[i]), " ", in_quotes(g_.output_names()[i])));
+    for (const MapParts& map : g_.input_maps()) line(parts_text("input_map", map));
+    for (const MapParts& map : g_.output_maps()) line(parts_text("output_map", map));
     return out_ + indent_ + "}\n";
   }
 
  private:
   void line(const std::string& text) { out_ += cat(indent_, "  ", text, "\n"); }
+
+  static std::string parts_text(std::string_view word, const MapParts& map) {
+    return cat(word, " ", map.values, " ", map.keys);
+  }
 
   std::string declaration(ValueId v) {
     const std::string name =

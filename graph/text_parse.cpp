@@ -296,7 +296,29 @@ class GraphReader {
       g_.add_output(v, std::move(name));
       return {};
     }
+    if (s_.accept_word("input_map")) {
+      QUERN_ASSIGN(const MapParts map, map_parts(g_.inputs()));
+      g_.add_input_map(map);
+      return {};
+    }
+    if (s_.accept_word("output_map")) {
+      QUERN_ASSIGN(const MapParts map, map_parts(g_.outputs()));
+      g_.add_output_map(map);
+      return {};
+    }
     return node();
+  }
+
+  // The places of values and keys among the inputs or outputs so far.
+  Result<MapParts> map_parts(std::span<const ValueId> among) {
+    if (depth_ > 0) return s_.error("a body has no maps");
+    MapParts map{};
+    QUERN_ASSIGN(map.values, s_.number<std::size_t>());
+    QUERN_ASSIGN(map.keys, s_.number<std::size_t>());
+    if (map.values >= among.size() || map.keys >= among.size() || map.values == map.keys)
+      return s_.error(
+          cat("a map of the parts ", map.values, " and ", map.keys, " of ", among.size()));
+    return map;
   }
 
   Status node() {

@@ -113,6 +113,7 @@ Json specs_json(const std::vector<ValueSpec>& specs) {
     j["dtype"] = name_of(s.dtype);
     j["dims"] = Json::array_of(s.dims);
     j["symbols"] = Json::array_of(s.symbols);
+    if (s.is_map()) j["keys"] = s.keys;
     list.push(std::move(j));
   }
   return list;

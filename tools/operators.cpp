@@ -165,9 +165,11 @@ std::string operators_markdown() {
       "\n## ai.onnx.ml\n\n"
       "Where the specification leaves a case open (scores of two classes, transforms of one "
       "score), "
-      "results are those of ONNX Runtime. No value of a graph is a map: ZipMap gives the scores "
-      "themselves, f32 [rows, classes], whose column i is the value of label i, and reading the "
-      "model warns of it; CastMap and DictVectorizer, which take maps, are refused.\n\n",
+      "results are those of ONNX Runtime. A map of the model is two tensors: its values, [n] or, "
+      "where there is a map for each row (ZipMap), [rows, n], and its keys, [n], which are a "
+      "further input or output, `NAME.keys`, behind those that the model names. CastMap writes "
+      "floats as strings as Cast does. Maps in bodies and in sequences that other operators make "
+      "or take are refused.\n\n",
       onnx_table("ai.onnx.ml", Versions::shown), "\n## ai.onnx.preview.training\n\n",
       onnx_table("ai.onnx.preview.training", Versions::hidden),
       "\n## Families of the graph\n\nONNX operators become these. A member is a value of the "

@@ -2,6 +2,7 @@
 // quern run: a model on files, pictures or generated inputs.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
@@ -21,6 +22,8 @@ struct Output {
   std::size_t index = 0;
   const ValueSpec* spec = nullptr;
   std::vector<TensorView> tensors;
+  // Of an output of maps whose keys were asked for, too: the first of them.
+  std::optional<Session::MapView> map;
 
   bool many() const { return spec->is_sequence(); }
 };
@@ -34,6 +37,9 @@ Result<std::vector<Output>> collect(const Opened& opened) {
     for (std::size_t k = 0; k < count; ++k) {
       QUERN_ASSIGN(o.tensors.emplace_back(), session.output_element(i, k));
     }
+    if (!o.spec->is_map() || std::ranges::count(opened.outputs, o.spec->keys) == 0) continue;
+    if (o.tensors[0].type.shape.rank() == 2 && o.tensors[0].type.shape[0] == 0) continue;
+    QUERN_ASSIGN(o.map, session.output_map(i, 0));
   }
   return outputs;
 }
@@ -112,14 +118,19 @@ Result<Json> show_classes(const RunArgs& args, const std::vector<Output>& output
 
 std::string describe(const Output& o) {
   if (o.tensors.empty()) return o.many() ? "empty sequence" : "nothing";
+  if (o.spec->is_map()) return cat("maps ", o.tensors[0].type.text());
   return o.many() ? cat("sequence of ", o.tensors.size()) : o.tensors[0].type.text();
+}
+
+std::string values_text(const Output& o) {
+  if (o.map) return map_text(o.map->keys, o.map->values);
+  return o.many() || o.tensors.empty() ? "" : summary_text(o.tensors[0]);
 }
 
 void show_outputs(const std::vector<Output>& outputs, const Console& console) {
   Table table({{"output"}, {"type"}, {"values", Table::Align::left, 120}});
   for (const Output& o : outputs) {
-    table.add({shown(o.spec->name), describe(o),
-               o.many() || o.tensors.empty() ? "" : summary_text(o.tensors[0])});
+    table.add({shown(o.spec->name), describe(o), values_text(o)});
     for (std::size_t k = 0; o.many() && k < o.tensors.size(); ++k)
       table.add({cat("  [", k, "]"), o.tensors[k].type.text(), summary_text(o.tensors[k])});
   }
@@ -131,7 +142,8 @@ Json outputs_json(const std::vector<Output>& outputs) {
   for (const Output& o : outputs) {
     Json j;
     j["name"] = o.spec->name;
-    j["kind"] = o.many() ? "sequence" : "tensor";
+    j["kind"] = o.many() ? "sequence" : o.spec->is_map() ? "map" : "tensor";
+    if (o.spec->is_map()) j["keys"] = o.spec->keys;
     Json tensors = Json::array();
     for (const TensorView& t : o.tensors) tensors.push(summary_json(t));
     j["tensors"] = std::move(tensors);

@@ -57,6 +57,20 @@ std::string summary_text(const TensorView& tensor) {
   return cat(text, text.empty() ? "" : "  ", elements_text(tensor, 6));
 }
 
+std::string map_text(const TensorView& keys, const TensorView& values) {
+  constexpr std::int64_t most = 6;
+  const std::int64_t count = keys.type.shape.elements();
+  const auto element = [](const TensorView& list, std::int64_t i) {
+    const std::size_t at = static_cast<std::size_t>(i) * size_of(list.type.dtype);
+    const std::string s = elements_text({{list.type.dtype, {}}, list.data + at}, 1);
+    return s.substr(1, s.size() - 2);  // without its braces
+  };
+  std::string text = "{";
+  for (std::int64_t i = 0; i < std::min(count, most); ++i)
+    text += cat(i ? ", " : "", element(keys, i), ": ", element(values, i));
+  return text + (count > most ? ", ...}" : "}");
+}
+
 Json summary_json(const TensorView& tensor) {
   const Statistics s = statistics(tensor);
   Json j;

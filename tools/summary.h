@@ -25,6 +25,8 @@ Statistics statistics(const TensorView& tensor);
 // "min -1.2, mean 0.05, max 3.4, 2 NaN; {0.1, 0.2, ...}"
 std::string summary_text(const TensorView& tensor);
 Json summary_json(const TensorView& tensor);
+// "{setosa: 0.97, virginica: 0.03}": the first entries of a map, [n] both.
+std::string map_text(const TensorView& keys, const TensorView& values);
 
 struct RankedClass {
   std::int64_t index = 0;

@@ -36,6 +36,8 @@ tools::Criterion relative_to(const TensorView& wanted, Rounding rounding) {
 
 std::string disagreement(const std::vector<NamedTensor>& got,
                          const std::vector<NamedTensor>& wanted, Rounding rounding) {
+  if (got.size() != wanted.size())
+    return cat("gives ", got.size(), " tensors, not ", wanted.size());
   for (const NamedTensor& w : wanted) {
     const auto g = std::ranges::find(got, w.name, &NamedTensor::name);
     if (g == got.end()) return cat("output '", printable(w.name), "' is missing");

@@ -13,8 +13,9 @@ namespace quern::bench {
 // What the less precise engine rounds to between operators.
 enum class Rounding : std::uint8_t { f32, bf16 };
 
-// Why the outputs differ: names, types, shapes, or by more than 1e-3 (f16: 1e-2, rounded to bf16:
-// 1e-1) of their mean magnitude on average or in more than 1 % of the elements. Empty: they agree.
+// Why the outputs differ: number, names, types, shapes, or by more than 1e-3 (f16: 1e-2, rounded to
+// bf16: 1e-1) of their mean magnitude on average or in more than 1 % of the elements. Empty: they
+// agree.
 std::string disagreement(const std::vector<NamedTensor>& got,
                          const std::vector<NamedTensor>& wanted, Rounding rounding = Rounding::f32);
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "bench/compare/ort.h"
+#include "bench/compare/parts.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "tools/opened.h"
@@ -32,16 +33,50 @@ class QuernEngine final : public Engine {
 
   Result<std::vector<NamedTensor>> outputs() override {
     const auto& specs = opened_.executable->outputs();
+    std::vector<bool> is_keys(specs.size(), false);
+    for (const ValueSpec& spec : specs)
+      if (spec.is_map()) is_keys[spec.keys] = true;
     std::vector<NamedTensor> outputs;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      QUERN_ASSIGN(const TensorView view, opened_.session->output(i));
-      QUERN_ASSIGN(Tensor t, Tensor::copy_of(view.type, {view.data, view.type.bytes()}));
-      outputs.push_back({specs[i].name, std::move(t)});
+      if (is_keys[i]) continue;
+      if (specs[i].is_map())
+        QUERN_TRY(append_maps(i, outputs));
+      else
+        QUERN_TRY(append_tensors(i, outputs));
     }
     return outputs;
   }
 
  private:
+  static Result<Tensor> copy_of(const TensorView& view) {
+    return Tensor::copy_of(view.type, {view.data, view.type.bytes()});
+  }
+
+  Status append_tensors(std::size_t i, std::vector<NamedTensor>& to) const {
+    const ValueSpec& spec = opened_.executable->outputs()[i];
+    QUERN_ASSIGN(const std::size_t count, opened_.session->output_count(i));
+    for (std::size_t k = 0; k < count; ++k) {
+      QUERN_ASSIGN(const TensorView view, opened_.session->output_element(i, k));
+      QUERN_ASSIGN(Tensor t, copy_of(view));
+      to.push_back({spec.is_sequence() ? part_name(spec.name, k) : spec.name, std::move(t)});
+    }
+    return {};
+  }
+
+  Status append_maps(std::size_t i, std::vector<NamedTensor>& to) const {
+    const std::string& name = opened_.executable->outputs()[i].name;
+    QUERN_ASSIGN(const TensorView all, opened_.session->output(i));
+    const bool is_one = all.type.shape.rank() == 1;
+    const auto rows = is_one ? 1 : static_cast<std::size_t>(all.type.shape[0]);
+    for (std::size_t row = 0; row < rows; ++row) {
+      QUERN_ASSIGN(const Session::MapView map, opened_.session->output_map(i, row));
+      QUERN_ASSIGN(const Tensor keys, copy_of(map.keys));
+      QUERN_ASSIGN(const Tensor values, copy_of(map.values));
+      QUERN_TRY(append_map(keys, values, is_one ? name : part_name(name, row), to));
+    }
+    return {};
+  }
+
   tools::Opened opened_;
 };
 

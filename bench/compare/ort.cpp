@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/compare/ort.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <dlfcn.h>
 #include <utility>
 
+#include "bench/compare/parts.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern::bench {
@@ -32,7 +34,6 @@ enum class Function : std::size_t {
   session_get_output_name = 37,
   create_tensor = 48,
   create_tensor_with_data = 49,
-  is_tensor = 50,
   get_tensor_mutable_data = 51,
   fill_string_tensor = 52,
   get_string_tensor_data_length = 53,
@@ -41,9 +42,13 @@ enum class Function : std::size_t {
   get_dimensions_count = 61,
   get_dimensions = 62,
   get_tensor_type_and_shape = 65,
+  get_value_type = 67,
   create_cpu_memory_info = 69,
   allocator_free = 76,
   get_allocator_with_default_options = 78,
+  get_value = 80,
+  get_value_count = 81,
+  create_value = 82,
   release_env = 92,
   release_status = 93,
   release_memory_info = 94,
@@ -59,6 +64,10 @@ constexpr int no_optimisation = 0;
 constexpr int all_optimisations = 99;
 constexpr int arena_allocator = 1;
 constexpr int default_memory = 0;
+// Kinds of values.
+constexpr int kind_tensor = 1;
+constexpr int kind_sequence = 2;
+constexpr int kind_map = 3;
 
 // Its numbers for element types are those of TensorProto.
 constexpr std::array<std::pair<DType, int>, 18> element_types = {{{DType::f32, 1},
@@ -110,6 +119,8 @@ Result<OrtLibrary> OrtLibrary::open(const std::string& path) {
 }
 
 struct OrtSession::Impl {
+  using Release = void (*)(void*);
+
   const void* const* api = nullptr;
   void* env = nullptr;
   void* options = nullptr;
@@ -154,7 +165,10 @@ struct OrtSession::Impl {
   Status open_file(const std::string& model, const OrtOptions& o);
   Status open_bytes(std::string_view bytes, const OrtOptions& o);
   Status bind(const Tensor& tensor);
+  Status bind_map(const Tensor& keys, const Tensor& list);
   Result<Tensor> copy_of(void* value) const;
+  Status append(void* value, const std::string& name, std::vector<NamedTensor>& to) const;
+  Result<std::unique_ptr<void, Release>> part_of(void* value, int number) const;
   void drop_inputs();
   Status find_outputs();
   Result<TensorType> type_of(void* value) const;
@@ -205,6 +219,20 @@ Status OrtSession::Impl::bind(const Tensor& t) {
   return call(Function::fill_string_tensor, value, first, pointers.size());
 }
 
+// Appends a map, which holds copies of keys and values.
+Status OrtSession::Impl::bind_map(const Tensor& keys, const Tensor& list) {
+  const std::size_t before = values.size();
+  Status parts = bind(keys);
+  if (parts.ok()) parts = bind(list);
+  void* map = nullptr;
+  const void* const* first = values.data() + before;
+  if (parts.ok()) parts = call(Function::create_value, first, std::size_t{2}, kind_map, &map);
+  for (std::size_t i = before; i < values.size(); ++i) release(Function::release_value, values[i]);
+  values.resize(before);
+  if (map) values.push_back(map);
+  return parts;
+}
+
 namespace {
 
 // The strings that begin at `offsets` of `bytes`, which they are.
@@ -244,6 +272,43 @@ Result<Tensor> OrtSession::Impl::copy_of(void* value) const {
   return strings_of(type.shape, std::move(bytes), offsets);
 }
 
+// A tensor of a sequence, or the keys (0) or values (1) of a map.
+Result<std::unique_ptr<void, OrtSession::Impl::Release>> OrtSession::Impl::part_of(
+    void* value, int number) const {
+  void* allocator = nullptr;
+  QUERN_TRY(call(Function::get_allocator_with_default_options, &allocator));
+  void* part = nullptr;
+  QUERN_TRY(call(Function::get_value, value, number, allocator, &part));
+  return std::unique_ptr<void, Release>(part, function<void(void*)>(Function::release_value));
+}
+
+// Appends the tensors of an output, with the names of parts.h.
+Status OrtSession::Impl::append(void* value, const std::string& name,
+                                std::vector<NamedTensor>& to) const {
+  int kind = 0;
+  QUERN_TRY(call(Function::get_value_type, value, &kind));
+  if (kind == kind_tensor) {
+    QUERN_ASSIGN(Tensor t, copy_of(value));
+    to.push_back({name, std::move(t)});
+    return {};
+  }
+  if (kind == kind_map) {
+    QUERN_ASSIGN(const auto keys, part_of(value, 0));
+    QUERN_ASSIGN(const auto values, part_of(value, 1));
+    QUERN_ASSIGN(const Tensor k, copy_of(keys.get()));
+    QUERN_ASSIGN(const Tensor v, copy_of(values.get()));
+    return append_map(k, v, name, to);
+  }
+  if (kind != kind_sequence) return {Code::unsupported, cat("an output of kind ", kind)};
+  std::size_t count = 0;
+  QUERN_TRY(call(Function::get_value_count, value, &count));
+  for (std::size_t i = 0; i < count; ++i) {
+    QUERN_ASSIGN(const auto part, part_of(value, static_cast<int>(i)));
+    QUERN_TRY(append(part.get(), part_name(name, i), to));
+  }
+  return {};
+}
+
 void OrtSession::Impl::drop_inputs() {
   for (void* value : values) release(Function::release_value, value);
   values.clear();
@@ -266,9 +331,6 @@ Status OrtSession::Impl::find_outputs() {
 }
 
 Result<TensorType> OrtSession::Impl::type_of(void* value) const {
-  int is_tensor = 0;
-  QUERN_TRY(call(Function::is_tensor, value, &is_tensor));
-  if (!is_tensor) return Status(Code::unsupported, "an output that is no tensor");
   void* info = nullptr;
   QUERN_TRY(call(Function::get_tensor_type_and_shape, value, &info));
   const std::unique_ptr<void, void (*)(void*)> owner(
@@ -309,8 +371,17 @@ Status OrtSession::set_inputs(std::vector<NamedTensor> inputs) {
   Impl& i = *impl_;
   i.drop_inputs();
   i.inputs = std::move(inputs);
+  const auto keys_of = [&](const NamedTensor& map) {
+    return std::ranges::find(i.inputs, keys_name(map.name), &NamedTensor::name);
+  };
   for (const NamedTensor& input : i.inputs) {
-    QUERN_TRY(i.bind(input.tensor));
+    const auto is_map_of = [&](const NamedTensor& map) {
+      return keys_name(map.name) == input.name;
+    };
+    if (std::ranges::any_of(i.inputs, is_map_of)) continue;
+    const auto keys = keys_of(input);
+    QUERN_TRY(keys == i.inputs.end() ? i.bind(input.tensor)
+                                     : i.bind_map(keys->tensor, input.tensor));
     i.input_names.push_back(input.name.c_str());
   }
   return {};
@@ -328,10 +399,8 @@ Status OrtSession::run() {
 
 Result<std::vector<NamedTensor>> OrtSession::outputs() const {
   std::vector<NamedTensor> outputs;
-  for (std::size_t k = 0; k < impl_->results.size(); ++k) {
-    QUERN_ASSIGN(Tensor t, impl_->copy_of(impl_->results[k]));
-    outputs.push_back({impl_->output_names[k], std::move(t)});
-  }
+  for (std::size_t k = 0; k < impl_->results.size(); ++k)
+    QUERN_TRY(impl_->append(impl_->results[k], impl_->output_names[k], outputs));
   return outputs;
 }
 

@@ -48,11 +48,11 @@ class OrtSession {
                                                                const OrtOptions& options);
   ~OrtSession();
 
-  // In place of those of the run before.
+  // In place of those of the run before. `x` and `x.keys` are values and keys of map `x`.
   Status set_inputs(std::vector<NamedTensor> inputs);
   Status run();
-  // Copies of what the last run gave. Errors: unsupported, for what is no tensor of a type that
-  // both hold alike.
+  // Copies of what the last run gave, sequences and maps by their parts (parts.h). Errors:
+  // unsupported, for an element type that we have not.
   Result<std::vector<NamedTensor>> outputs() const;
 
  private:

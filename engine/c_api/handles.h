@@ -76,7 +76,7 @@ QUERN_STRUCT_SIZES(quern_host_options);
 QUERN_STRUCT_SIZES(quern_load_options, offsetof(quern_load_options, microseconds),
                    offsetof(quern_load_options, custom_ops));
 QUERN_STRUCT_SIZES(quern_model_info);
-QUERN_STRUCT_SIZES(quern_value_info);
+QUERN_STRUCT_SIZES(quern_value_info, offsetof(quern_value_info, keys));
 QUERN_STRUCT_SIZES(
     quern_compile_options, offsetof(quern_compile_options, pool),
     offsetof(quern_compile_options, opened), offsetof(quern_compile_options, no_scratch),

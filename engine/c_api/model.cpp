@@ -30,6 +30,7 @@ Status ValueTable::info(std::size_t index, quern_value_info* info) const {
   value.rank = s.dims.size();
   value.dims = s.dims.data();
   value.symbols = symbols_[index].data();
+  value.keys = s.keys;
   return write_struct(info, value);
 }
 

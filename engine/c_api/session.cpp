@@ -28,9 +28,9 @@ void quern_session_destroy(quern_session* session) {
 Result<TensorType> quern::c_api::type_of(const quern_tensor* tensor) {
   QUERN_ASSIGN(const quern_tensor t, read_struct(tensor));
   if (t.rank > QUERN_MAX_RANK)
-    return Status(Code::invalid_argument,
-                  "a tensor of rank " + std::to_string(t.rank) + ", at most " +
-                      std::to_string(QUERN_MAX_RANK) + " are supported");
+    return Status(Code::invalid_argument, "a tensor of rank " + std::to_string(t.rank) +
+                                              ", at most " + std::to_string(QUERN_MAX_RANK) +
+                                              " are supported");
   if (quern_dtype_size(t.dtype) == 0)
     return Status(Code::invalid_argument, std::to_string(t.dtype) + " is no element type");
   const TensorType type{static_cast<DType>(t.dtype), Shape(std::span(t.dims, t.rank))};
@@ -256,6 +256,17 @@ quern_status quern_session_bind_output_device(quern_session* session, size_t ind
 
 // ---- outputs -----------------------------------------------------------------------------------
 
+namespace {
+
+Status write_tensor(const TensorView& view, quern_tensor* tensor) {
+  quern_tensor value{};
+  write_type(view.type, &value);
+  value.data = view.data;
+  return write_struct(tensor, value);
+}
+
+}  // namespace
+
 quern_status quern_session_output(const quern_session* session, size_t index,
                                   quern_tensor* tensor) {
   return quern_session_output_element(session, index, 0, tensor);
@@ -277,10 +288,19 @@ quern_status quern_session_output_element(const quern_session* session, size_t i
     QUERN_NOT_NULL(session);
     QUERN_NOT_NULL(tensor);
     QUERN_ASSIGN(const TensorView view, session->session->output_element(index, element));
-    quern_tensor value{};
-    write_type(view.type, &value);
-    value.data = view.data;
-    return write_struct(tensor, value);
+    return write_tensor(view, tensor);
+  });
+}
+
+quern_status quern_session_output_map(const quern_session* session, size_t index, size_t row,
+                                      quern_tensor* keys, quern_tensor* values) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    QUERN_NOT_NULL(keys);
+    QUERN_NOT_NULL(values);
+    QUERN_ASSIGN(const Session::MapView map, session->session->output_map(index, row));
+    QUERN_TRY(write_tensor(map.keys, keys));
+    return write_tensor(map.values, values);
   });
 }
 

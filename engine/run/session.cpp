@@ -535,6 +535,23 @@ Result<TensorView> Session::output_element(std::size_t index, std::size_t elemen
   });
 }
 
+Result<Session::MapView> Session::output_map(std::size_t index, std::size_t row) const {
+  return guarded([&]() -> Result<MapView> {
+    QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->outputs(), index, "output"));
+    if (!spec->is_map()) return Status(Code::invalid_argument, cat("output ", index, " is no map"));
+    QUERN_ASSIGN(const TensorView keys, output(spec->keys));
+    QUERN_ASSIGN(TensorView values, output(index));
+    const auto rows = values.type.shape.rank() < 2 ? std::size_t{1}
+                                                   : static_cast<std::size_t>(values.type.shape[0]);
+    if (row >= rows)
+      return Status(Code::invalid_argument, cat("output ", index, " holds ", rows, " maps"));
+    const Shape one{values.type.shape.back()};
+    values.type.shape = one;
+    if (values.data) values.data += row * values.type.bytes();
+    return MapView{keys, values};
+  });
+}
+
 namespace {
 
 StepInfo::Lane lane_of(Step::Kind kind) {

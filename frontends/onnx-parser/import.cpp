@@ -36,10 +36,33 @@ bool is_harmless(std::string_view name) {
   return name == "consumed_inputs" || name == "epsion";
 }
 
-// A map or a sequence of maps, for which the graph has a tensor: ZipMap.
-bool is_of_maps(const TypeProto& type) {
-  if (type.kind != TypeProto::Kind::sequence) return type.kind == TypeProto::Kind::map;
-  return !type.element.empty() && type.element.front().kind == TypeProto::Kind::map;
+// The type of a map, or of the maps of a sequence; null: it is neither.
+const TypeProto* map_type(const TypeProto& type) {
+  const TypeProto* t = &type;
+  if (t->kind == TypeProto::Kind::sequence && !t->element.empty()) t = &t->element.front();
+  return t->kind == TypeProto::Kind::map ? t : nullptr;
+}
+
+struct MapTypes {
+  DType key, value;
+};
+
+Result<MapTypes> types_of_map(const TypeProto& map) {
+  QUERN_ASSIGN(const DType key, dtype_of(map.elem_type));
+  if (map.element.empty() || map.element.front().kind != TypeProto::Kind::tensor)
+    return Status(Code::unsupported, "its type is a map whose values are no numbers or strings");
+  QUERN_ASSIGN(const DType value, dtype_of(map.element.front().elem_type));
+  if (key != DType::string && key != DType::i64)
+    return Status(Code::unsupported,
+                  cat("its type is a map with keys of ", name_of(key), ", wants string or i64"));
+  return MapTypes{key, value};
+}
+
+// The name of the keys of a map, which no other input or output has.
+std::string keys_name(std::span<const ValueInfo> all, std::string_view map) {
+  std::string name = cat(map, ".keys");
+  while (std::ranges::find(all, name, &ValueInfo::name) != all.end()) name += '_';
+  return name;
 }
 
 // Makes a new symbol of the graph with a name like `name`; the search for a free name begins at
@@ -121,6 +144,7 @@ std::optional<Graph> Importer::run() {
   check_opsets();
   index_functions();
   Graph graph(ops_);
+  model_graph_ = &graph;
   const GraphProto& proto = model_.graph.front();
   graph.name = short_name(proto.name);
   Scope scope(graph, nullptr, environment_, captured_bytes_);
@@ -144,13 +168,36 @@ void Importer::import_inputs(Scope& scope, const GraphProto& proto) {
   const auto defaults = initializer_names(proto);
   for (const ValueInfo& input : proto.inputs) {
     if (defaults.contains(input.name)) continue;
-    auto type = value_type(input.type, &scope.graph());
+    auto type = input.type.kind == TypeProto::Kind::map ? values_type(scope.graph(), input)
+                                                        : value_type(input.type, &scope.graph());
     if (!type) {
       problem(std::move(type).error().in(cat("input ", quote(input.name))));
       define(scope, input.name, poisoned_value);
       continue;
     }
     define(scope, input.name, add_input(scope.graph(), input.name, *type));
+  }
+  import_map_inputs(scope, proto);
+}
+
+// The values of a map that is an input: their number is that of the keys.
+Result<ValueType> Importer::values_type(Graph& graph, const ValueInfo& map) {
+  QUERN_ASSIGN(const MapTypes types, types_of_map(map.type));
+  return ValueType(types.value, Dims{fresh_symbol(graph, cat(map.name.substr(0, 64), "_size"), 1)});
+}
+
+// The keys of maps, behind all inputs that the model names.
+void Importer::import_map_inputs(Scope& scope, const GraphProto& proto) {
+  Graph& graph = scope.graph();
+  for (const ValueInfo& input : proto.inputs) {
+    const auto types = types_of_map(input.type);
+    const auto values = scope.find(input.name);
+    if (input.type.kind != TypeProto::Kind::map || !types || !values || *values == poisoned_value)
+      continue;
+    const auto at = std::ranges::find(graph.inputs(), *values) - graph.inputs().begin();
+    const Dims dims = *graph.type(*values).dims;
+    keys_[*values] = graph.add_input(keys_name(proto.inputs, input.name), {types->key, dims});
+    graph.add_input_map({static_cast<std::size_t>(at), graph.inputs().size() - 1});
   }
 }
 
@@ -204,13 +251,44 @@ void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
     claim_output(scope.graph(), *value, output);
     scope.graph().add_output(*value, std::string(output.name));
   }
+  if (problem_count_ == 0) add_map_outputs(scope.graph(), proto.outputs);
+}
+
+// The keys of maps, behind all outputs that the model names. A map that is declared a tensor is its
+// values alone.
+void Importer::add_map_outputs(Graph& graph, std::span<const ValueInfo> declared) {
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const auto keys = keys_.find(graph.outputs()[i]);
+    if (keys == keys_.end() || declared[i].type.kind == TypeProto::Kind::tensor) continue;
+    graph.add_output(keys->second, keys_name(declared, declared[i].name));
+    graph.add_output_map({i, graph.outputs().size() - 1});
+  }
+}
+
+// The types of keys and values must be those that the model declares.
+Status Importer::check_map(const Graph& graph, ValueId value, const TypeProto& declared) const {
+  const auto keys = keys_.find(value);
+  if (keys == keys_.end())
+    return {Code::unsupported,
+            cat("is declared a map, but is ", type_text(graph.type(value), &graph))};
+  QUERN_ASSIGN(const MapTypes types, types_of_map(declared));
+  const MapTypes is = {graph.type(keys->second).dtype, graph.type(value).dtype};
+  if (is.key == types.key && is.value == types.value) return {};
+  return {Code::invalid_model,
+          cat("is declared a map from ", name_of(types.key), " to ", name_of(types.value),
+              ", but is one from ", name_of(is.key), " to ", name_of(is.value))};
 }
 
 // The declared kind and element type of an output must be right. Its dimensions are used where
 // inference leaves them open; if they contradict inference, they are ignored with a warning, as in
 // ONNX Runtime.
 void Importer::claim_output(Graph& graph, ValueId value, const ValueInfo& declared) {
-  if (declared.type.kind == TypeProto::Kind::none || is_of_maps(declared.type)) return;
+  if (declared.type.kind == TypeProto::Kind::none) return;
+  if (const TypeProto* map = map_type(declared.type)) {
+    Status is_map = check_map(graph, value, *map);
+    if (!is_map.ok()) problem(std::move(is_map).in(cat("output ", quote(declared.name))));
+    return;
+  }
   auto type = value_type(declared.type, &graph);
   if (!type) return problem(std::move(type).error().in(cat("output ", quote(declared.name))));
   const ValueType& is = graph.type(value);

@@ -114,6 +114,10 @@ class Importer {
   void import_initializers(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, std::span<const NodeProto> nodes);
   void import_outputs(Scope& scope, const GraphProto& proto);
+  static Result<ValueType> values_type(Graph& graph, const ValueInfo& map);
+  void import_map_inputs(Scope& scope, const GraphProto& proto);
+  void add_map_outputs(Graph& graph, std::span<const ValueInfo> declared);
+  Status check_map(const Graph& graph, ValueId value, const TypeProto& declared) const;
   void claim_output(Graph& graph, ValueId value, const ValueInfo& declared);
   void claim_rank(Scope& scope, ValueId value, std::string_view name);
   bool claim_ranks(NodeImport& n);
@@ -149,6 +153,8 @@ class Importer {
   std::uint64_t random_seeds_ = 0;  // handed out so far
   std::size_t captured_bytes_ = 0;  // not charged yet
   std::set<std::uint32_t> input_symbols_;
+  std::map<ValueId, ValueId> keys_;  // of maps, by their values: of the model's graph
+  const Graph* model_graph_ = nullptr;
 };
 
 }  // namespace quern::onnx

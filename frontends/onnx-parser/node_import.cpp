@@ -342,6 +342,22 @@ void NodeImport::set(std::size_t output, ValueId value) {
   if (output < results_.size()) results_[output] = value;
 }
 
+void NodeImport::set_map(std::size_t output, ValueId values, ValueId keys) {
+  if (!ok()) return;
+  if (&target() == importer_.model_graph_)
+    importer_.keys_[values] = keys;
+  else
+    warn("its output is the values of its maps, since a body hands out no maps");
+  set(output, values);
+}
+
+ValueId NodeImport::keys_of(std::size_t i) {
+  const auto keys = importer_.keys_.find(in(i));
+  if (&target() == importer_.model_graph_ && keys != importer_.keys_.end()) return keys->second;
+  fail(cat("input ", i, " is no map that is an input of the model or the result of ZipMap"));
+  return no_value;
+}
+
 ValueId NodeImport::constant(Tensor tensor) {
   if (!tensor.valid()) {
     fail("no memory for a constant", Code::out_of_memory);

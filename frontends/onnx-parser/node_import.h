@@ -113,6 +113,11 @@ class NodeImport {
   // The same with bodies, which determine the number of outputs.
   void emit(Op op, std::vector<ValueId> inputs, std::vector<Graph> bodies, std::size_t outputs);
   void set(std::size_t output, ValueId value);
+  // An output that is a map, or a map for each row: its values and keys. In a body, whose results
+  // are no maps, it is the values alone, with a warning.
+  void set_map(std::size_t output, ValueId values, ValueId keys);
+  // The keys of input `i`, a map; fails where it is none.
+  ValueId keys_of(std::size_t i);
   ValueId constant(Tensor tensor);
   ValueId ints_constant(const Ints& values);  // i64 [n]
   ValueId scalar(DType dtype, double value);  // []

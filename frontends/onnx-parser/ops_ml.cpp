@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
@@ -12,6 +13,7 @@
 #include "frontends/onnx-parser/ml_scores.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/binary_kind.h"
+#include "graph/ops/data_dependent.h"
 #include "graph/ops/features.h"
 #include "graph/ops/one_hot.h"
 #include "graph/ops/pad.h"
@@ -274,8 +276,21 @@ void import_one_hot_encoder(NodeImport& n) {
 
 // ---- maps --------------------------------------------------------------------------------------
 
-// The graph has no maps: the result is what the maps would hold, [rows, classes], whose column i is
-// the value of label i.
+// The columns whose labels count, of equal ones the last.
+Ints columns_of(const ClassLabels& labels) {
+  std::set<std::string_view> texts;
+  std::set<std::int64_t> ints;
+  Ints columns;
+  for (std::size_t i = labels.size(); i-- > 0;) {
+    const bool is_new = labels.texts.empty() ? ints.insert(labels.ints[i]).second
+                                             : texts.insert(labels.texts[i]).second;
+    if (is_new) columns.push_back(static_cast<std::int64_t>(i));
+  }
+  std::ranges::reverse(columns);
+  return columns;
+}
+
+// A map for each row: its values are the row, its keys the labels of the columns.
 void import_zip_map(NodeImport& n) {
   const ClassLabels labels = read_labels(n, "classlabels_int64s");
   const ValueId x = feature_rows(n);
@@ -284,22 +299,79 @@ void import_zip_map(NodeImport& n) {
   const auto count = static_cast<std::int64_t>(labels.size());
   if (columns.known() && !columns.is(count))
     return n.fail(cat("has ", count, " labels for ", columns.value(), " columns"));
-  n.warn(cat("its output is a tensor [rows, ", count,
-             "] in place of a sequence of maps: column i is the value of label i"));
-  n.set(0, x == n.in(0) ? n.add(Identity{}, {x}) : x);
+  const Ints kept = columns_of(labels);
+  const ValueId all = labels.texts.empty() ? n.ints_constant(labels.ints)
+                                           : n.constant(string_tensor({count}, labels.texts));
+  if (static_cast<std::int64_t>(kept.size()) == count)
+    return n.set_map(0, x == n.in(0) ? n.add(Identity{}, {x}) : x, all);
+  const ValueId places = n.ints_constant(kept);
+  n.set_map(0, gather(n, x, places, 1), gather(n, all, places, 0));
 }
 
-void refuse_maps(NodeImport& n) {
-  n.unsupported(
-      "takes a map, which no value of a graph is: export the model with a tensor of features");
+// A row of the values of the wanted keys of input 0, a map; `fallback`, [1], for those it lacks.
+ValueId values_at(NodeImport& n, ValueId values, ValueId wanted, ValueId fallback) {
+  const ValueId place = n.add(KeyIndex{}, {wanted, n.keys_of(0)});
+  return unsqueeze(n, gather(n, concat(n, {values, fallback}, 0), place, 0), {0});
+}
+
+// A list of one number, or of a text.
+ValueId list_of_one(NodeImport& n, DType type, double number, std::string text) {
+  return n.constant(type == DType::string ? one_text(std::move(text))
+                                          : number_tensor(type, number).reshaped({1}));
+}
+
+void import_dict_vectorizer(NodeImport& n) {
+  const Ints ints = n.ints("int64_vocabulary");
+  const std::vector<std::string> texts = n.texts("string_vocabulary");
+  if (ints.empty() == texts.empty()) n.fail("wants one vocabulary");
+  const ValueId keys = n.keys_of(0);
+  if (n.ok() && texts.empty() == (n.dtype(keys) == DType::string))
+    n.fail("its vocabulary is not of the type of the map's keys");
+  if (!n.ok()) return;
+  const auto count = static_cast<std::int64_t>(texts.size());
+  const ValueId wanted =
+      texts.empty() ? n.ints_constant(ints) : n.constant(string_tensor({count}, texts));
+  const ValueId missing = list_of_one(n, n.dtype(n.in(0)), 0, "");
+  n.set(0, values_at(n, n.in(0), wanted, missing));
+}
+
+// The values of a map in the order of its keys, as a row.
+ValueId in_order_of_keys(NodeImport& n) {
+  const ValueId keys = n.keys_of(0);
+  const ValueId count = shape_of(n, keys);
+  const std::vector<ValueId> sorted =
+      n.add_many(TopK{.axis = 0, .largest = false}, {keys, count}, 2);
+  return n.ok() ? unsqueeze(n, gather(n, n.in(0), sorted[1], 0), {0}) : no_value;
+}
+
+enum class MapForm : std::uint8_t { dense, sparse };
+
+// SPARSE: the value of each key below max_map at its place.
+void import_cast_map(NodeImport& n) {
+  const auto type = n.choice<DType>(
+      "cast_to", "TO_FLOAT",
+      {{"TO_FLOAT", DType::f32}, {"TO_INT64", DType::i64}, {"TO_STRING", DType::string}});
+  const auto form = n.choice<MapForm>("map_form", "DENSE",
+                                      {{"DENSE", MapForm::dense}, {"SPARSE", MapForm::sparse}});
+  const std::int64_t places = n.integer("max_map", 1);
+  const ValueId keys = n.keys_of(0);
+  if (n.ok() && n.dtype(keys) != DType::i64) n.fail("takes a map whose keys are integers");
+  if (form == MapForm::dense) return n.set(0, cast(n, in_order_of_keys(n), type));
+  constexpr std::int64_t places_max = 1 << 24;
+  if (places < 1 || places > places_max)
+    n.fail(cat("attribute 'max_map' is ", places, ", wants 1 to ", places_max));
+  if (!n.ok() || !n.charge(8 * static_cast<std::size_t>(places))) return;
+  const ValueId missing = list_of_one(n, type, 0, "0.f");
+  const ValueId values = cast(n, n.in(0), type);
+  n.set(0, values_at(n, values, n.constant(counting_list(places)), missing));
 }
 
 constexpr OpRow ml_rows[] = {
     {"ArrayFeatureExtractor", 1, import_array_feature_extractor, two},
     {"Binarizer", 1, import_binarizer},
-    {"CastMap", 1, refuse_maps},
+    {"CastMap", 1, import_cast_map},
     {"CategoryMapper", 1, import_category_mapper},
-    {"DictVectorizer", 1, refuse_maps},
+    {"DictVectorizer", 1, import_dict_vectorizer},
     {"FeatureVectorizer", 1, import_feature_vectorizer, any},
     {"Imputer", 1, import_imputer},
     {"LabelEncoder", 1, import_class_numbers},

@@ -114,6 +114,20 @@ void read_element_type(WireReader r, TypeProto& type, int depth) {
   }
 }
 
+void read_map_type(WireReader r, TypeProto& type, int depth) {
+  while (r.next()) {
+    switch (r.field()) {
+      case 1: r.read(type.elem_type); break;
+      case 2: {
+        TypeProto& values = only(r, type.element);
+        read(r.message(), values, depth - 1);
+        break;
+      }
+      default: r.skip();
+    }
+  }
+}
+
 TypeProto::Kind type_kind(std::uint32_t field) {
   switch (field) {
     case 1: return TypeProto::Kind::tensor;
@@ -139,6 +153,7 @@ void read(WireReader r, TypeProto& type, int depth) {
     if (kind == TypeProto::Kind::tensor) read_tensor_type(body, type);
     if (kind == TypeProto::Kind::sequence || kind == TypeProto::Kind::optional)
       read_element_type(body, type, depth);
+    if (kind == TypeProto::Kind::map) read_map_type(body, type, depth);
   }
 }
 

@@ -37,9 +37,9 @@ struct TypeProto {
 
   Kind kind = Kind::none;
   bool has_shape = false;
-  std::int32_t elem_type = 0;      // of a tensor
+  std::int32_t elem_type = 0;      // of a tensor, or of the keys of a map
   std::vector<Dimension> dims;     // of a tensor with has_shape
-  std::vector<TypeProto> element;  // of a sequence or an optional: one
+  std::vector<TypeProto> element;  // of a sequence, an optional or the values of a map: one
 };
 
 struct ValueInfo {

@@ -560,6 +560,89 @@ TEST_F(CApi, NullHandles) {
   EXPECT_EQ(quern_session_profile_count(nullptr), 0U);
 }
 
+// ---- maps --------------------------------------------------------------------------------------
+
+constexpr std::string_view ml = "ai.onnx.ml";
+
+Message map_type(std::int64_t key, std::int64_t element) {
+  return Message().message(
+      5, Message().number(1, key).message(2, Message().message(1, Message().number(1, element))));
+}
+
+TEST_F(CApi, AMapForEachRowIsItsValuesAndTheKeys) {
+  open({.nodes = {node("ZipMap", {"x"}, {"y"}, {words("classlabels_strings", {"no", "yes"})},
+                       {.domain = ml})},
+        .inputs = {value("x", f32, {"N", 2})},
+        .outputs = {value("y", sequence_of(map_type(8, f32)))}});
+  ASSERT_EQ(quern_model_output_count(model), 2U);
+  quern_value_info info = QUERN_VALUE_INFO_INIT;
+  ASSERT_EQ(quern_model_output_info(model, 0, &info), QUERN_OK);
+  EXPECT_EQ(info.keys, 1U);
+  EXPECT_EQ(info.kind, QUERN_TENSOR);
+  ASSERT_EQ(quern_model_output_info(model, 1, &info), QUERN_OK);
+  EXPECT_EQ(info.keys, QUERN_NO_KEYS);
+  EXPECT_STREQ(info.name, "y.keys");
+
+  const std::vector<float> scores = {0.25f, 0.75f, 1, 0, 0.5f, 0.5f};
+  quern_tensor x = vector_of(scores);
+  x.rank = 2;
+  x.dims[0] = 3;
+  x.dims[1] = 2;
+  ASSERT_EQ(quern_session_set_input(session, 0, &x, QUERN_COPY), QUERN_OK);
+  quern_tensor keys = QUERN_TENSOR_INIT, values = QUERN_TENSOR_INIT;
+  EXPECT_EQ(quern_session_output_map(session, 0, 0, &keys, &values), QUERN_INVALID_ARGUMENT);
+  ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_output_map(session, 0, 1, &keys, &values), QUERN_OK)
+      << quern_last_error();
+  ASSERT_EQ(keys.rank, 1U);
+  ASSERT_EQ(values.rank, 1U);
+  ASSERT_EQ(values.dims[0], 2);
+  const auto* names = static_cast<const StringRef*>(keys.data);
+  EXPECT_EQ(names[0].view(), "no");
+  EXPECT_EQ(names[1].view(), "yes");
+  const auto* numbers = static_cast<const float*>(values.data);
+  EXPECT_EQ(numbers[0], 1);
+  EXPECT_EQ(numbers[1], 0);
+  EXPECT_EQ(quern_session_output_map(session, 0, 3, &keys, &values), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "output 0 holds 3 maps");
+  EXPECT_EQ(quern_session_output_map(session, 1, 0, &keys, &values), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "output 1 is no map");
+  EXPECT_EQ(quern_session_output_map(session, 2, 0, &keys, &values), QUERN_INVALID_ARGUMENT);
+}
+
+TEST_F(CApi, AMapIsAnInput) {
+  open({.nodes = {node("DictVectorizer", {"x"}, {"y"},
+                       {attribute("int64_vocabulary", 7).number(8, 5).number(8, 1).number(8, 9)},
+                       {.domain = ml})},
+        .inputs = {value("x", map_type(i64, f32))},
+        .outputs = {Message().text(1, "y")}});
+  ASSERT_EQ(quern_model_input_count(model), 2U);
+  quern_value_info info = QUERN_VALUE_INFO_INIT;
+  ASSERT_EQ(quern_model_input_info(model, 0, &info), QUERN_OK);
+  EXPECT_EQ(info.keys, 1U);
+
+  const std::vector<float> numbers = {10, 20, 30};
+  const std::vector<std::int64_t> names = {9, 4, 5};
+  quern_tensor values = vector_of(numbers), keys = vector_of(numbers);
+  keys.dtype = QUERN_I64;
+  keys.data = names.data();
+  keys.bytes = names.size() * sizeof(std::int64_t);
+  ASSERT_EQ(quern_session_set_input(session, 0, &values, QUERN_COPY), QUERN_OK);
+  ASSERT_EQ(quern_session_set_input(session, 1, &keys, QUERN_COPY), QUERN_OK);
+  ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+  quern_tensor y = QUERN_TENSOR_INIT;
+  ASSERT_EQ(quern_session_output(session, 0, &y), QUERN_OK);
+  ASSERT_EQ(y.rank, 2U);
+  ASSERT_EQ(y.dims[1], 3);
+  const auto* row = static_cast<const float*>(y.data);
+  EXPECT_THAT(std::vector<float>(row, row + 3), ElementsAre(30, 0, 10));
+
+  keys.dims[0] = 2;
+  keys.bytes = 2 * sizeof(std::int64_t);
+  ASSERT_EQ(quern_session_set_input(session, 1, &keys, QUERN_COPY), QUERN_OK);
+  EXPECT_EQ(quern_session_run(session), QUERN_INVALID_ARGUMENT);
+}
+
 // As many dimensions as a tensor has room for, and one more.
 TEST_F(CApi, RanksUpToTheMost) {
   open({.nodes = {node("Neg", {"x"}, {"y"})},

@@ -72,7 +72,9 @@ TEST(Import, SequencesAndOptionalsAreTypesToo) {
   EXPECT_CONTAINS(type_of_input(optional_of(sequence_of(unranked_type(f32)))), "opt(seq(f32[*]))");
   EXPECT_CONTAINS(type_of_input(sequence_of(sequence_of(unranked_type(f32)))),
                   "error: input 'x': its type is neither");
-  EXPECT_CONTAINS(type_of_input(Message().message(5, Message())), "its type is neither");
+  EXPECT_CONTAINS(type_of_input(Message().message(5, Message())), "element type UNDEFINED");
+  EXPECT_CONTAINS(type_of_input(Message().message(5, Message().number(1, 7))),
+                  "a map whose values are no numbers or strings");
   EXPECT_CONTAINS(type_of_input(Message()), "its type is not given");
   EXPECT_CONTAINS(type_of_input(tensor_type(complex64, {1})), "COMPLEX64");
   EXPECT_CONTAINS(type_of_input(tensor_type(f32, Dimensions(17, 1))), "rank 17");

@@ -251,33 +251,76 @@ TEST(Features, ParametersAreOneOrAsManyAsFeatures) {
 
 // ---- maps
 
-TEST(Maps, ZipMapGivesItsScoresAndAWarning) {
-  const OneNode zip = {.op = "ZipMap",
-                       .types = {feature_rows},
-                       .attributes = {integers("classlabels_int64s", {0, 1, 2})},
-                       .domain = ml};
-  EXPECT_EQ(nodes_of(zip), "%1: f32[5,3] = Identity(%0)\n");
-  std::vector<std::string> warnings;
-  ASSERT_TRUE(import(model_of(zip), {.warnings = &warnings}));
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_CONTAINS(warnings[0], "column i is the value of label i");
+Message map_type(std::int64_t key, std::int64_t element) {
+  return Message().message(
+      5, Message().number(1, key).message(2, Message().message(1, Message().number(1, element))));
+}
+
+// A model of one node of ai.onnx.ml, x -> y, whose domain is not in the list of opsets, as in files
+// of old exporters.
+std::string map_model(std::string_view op, const Message& x, const Messages& attributes,
+                      const Message& y) {
+  GraphParts g;
+  g.inputs = {value("x", x)};
+  g.nodes = {node(op, {"x"}, {"y"}, attributes, {.domain = ml})};
+  g.outputs = {y.bytes().empty() ? Message().text(1, "y") : value("y", y)};
+  return make_model(g);
+}
+
+TEST(Maps, OfZipMapAreItsScoresAndTheLabels) {
+  const Messages labels = {every("classlabels_int64s", std::vector<std::int64_t>{7, 0, 2})};
+  const std::string text = imported(map_model("ZipMap", feature_rows, labels, {}));
+  EXPECT_CONTAINS(text, "%1: f32[5,3] = Identity(%0)\n");
+  EXPECT_CONTAINS(text, "= {7, 0, 2}\n");
+  EXPECT_CONTAINS(text, "output %2 \"y.keys\"\n  output_map 0 1\n");
+  const auto model = import(map_model("ZipMap", feature_rows, labels, {}));
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->graph.output_maps().size(), 1u);
   EXPECT_CONTAINS(ml_node("ZipMap", feature_rows, {words("classlabels_strings", {"a"})}),
                   "has 1 labels for 3 columns");
 }
 
-TEST(Maps, AsInputsAreRefused) {
-  EXPECT_CONTAINS(ml_node("DictVectorizer", feature_rows, {}), "takes a map");
+// As in ONNX Runtime, where a later entry of a map replaces an earlier one.
+TEST(Maps, OfEqualLabelsTheLastCounts) {
+  const std::string text = imported(
+      map_model("ZipMap", feature_rows, {words("classlabels_strings", {"a", "b", "a"})}, {}));
+  EXPECT_CONTAINS(text, "{1, 2}");
+  EXPECT_CONTAINS(text, "f32[5,2] = Gather");
+  EXPECT_CONTAINS(text, "string[2] = Gather");
 }
 
-TEST(Maps, AnOutputMayBeDeclaredASequenceOfMaps) {
-  const Message map = Message().message(5, Message().number(1, 7).message(2, tensor_type(f32, {})));
-  GraphParts g;
-  g.inputs = {value("x", feature_rows)};
-  g.nodes = {
-      node("ZipMap", {"x"}, {"y"}, {integers("classlabels_int64s", {0, 1, 2})}, {.domain = ml})};
-  g.outputs = {value("y", Message().message(4, Message().message(1, map)))};
-  // The domain is not in the list of opsets: as in files of old exporters.
-  EXPECT_CONTAINS(imported(make_model(g)), "Identity(%0)");
+TEST(Maps, AreHeldToWhatTheModelDeclares) {
+  const Messages labels = {every("classlabels_int64s", std::vector<std::int64_t>{0, 1, 2})};
+  const auto declared = [&](const Message& y) {
+    return imported(map_model("ZipMap", feature_rows, labels, y));
+  };
+  EXPECT_CONTAINS(declared(sequence_of(map_type(i64, f32))), "output_map 0 1");
+  EXPECT_CONTAINS(declared(sequence_of(map_type(8, f32))),
+                  "output 'y': is declared a map from string to f32, but is one from i64 to f32");
+  EXPECT_CONTAINS(declared(sequence_of(map_type(f32, f32))), "keys of f32, wants string or i64");
+  // A tensor is the scores alone.
+  EXPECT_EQ(declared(feature_rows).find("output_map"), std::string::npos);
+  EXPECT_CONTAINS(imported(map_model("Binarizer", feature_rows, {}, map_type(i64, f32))),
+                  "is declared a map, but is f32[5,3]");
+}
+
+TEST(Maps, AsInputsAreValuesAndKeys) {
+  const std::string text = imported(
+      map_model("DictVectorizer", map_type(8, f32), {words("string_vocabulary", {"a", "b"})}, {}));
+  EXPECT_CONTAINS(text, "input %0: f32[x_size_1]\n  input %1: string[x_size_1]\n");
+  EXPECT_CONTAINS(text, "KeyIndex(");
+  EXPECT_CONTAINS(text, ": f32[1,2] = Unsqueeze(");
+  EXPECT_CONTAINS(text, "input_map 0 1\n");
+  EXPECT_CONTAINS(imported(map_model("DictVectorizer", map_type(i64, f32),
+                                     {words("string_vocabulary", {"a"})}, {})),
+                  "its vocabulary is not of the type of the map's keys");
+  EXPECT_CONTAINS(ml_node("DictVectorizer", feature_rows, {words("string_vocabulary", {"a"})}),
+                  "input 0 is no map that is an input of the model");
+  EXPECT_CONTAINS(imported(map_model("CastMap", map_type(i64, f32),
+                                     {word("map_form", "SPARSE"), integer("max_map", 0)}, {})),
+                  "'max_map' is 0, wants 1 to");
+  EXPECT_CONTAINS(imported(map_model("CastMap", map_type(8, f32), {}, {})),
+                  "takes a map whose keys are integers");
 }
 
 }  // namespace

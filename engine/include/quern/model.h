@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,14 @@ struct ValueSpec {
   std::vector<std::int64_t> dims;    // -1: free
   std::vector<std::string> symbols;  // one per dimension; "" for numbers and unnamed free ones
 
+  // A map is two tensors: this one holds the values, and the input or output of the index `keys`
+  // the key of each, in the same order ([n], integers or strings). Values [n] are one map, values
+  // [rows, n] one for each row, with the same keys. Behind those that the model names. no_keys:
+  // this is no map's values.
+  static constexpr std::size_t no_keys = static_cast<std::size_t>(-1);
+  std::size_t keys = no_keys;
+
+  bool is_map() const { return keys != no_keys; }
   bool is_sequence() const { return kind == Kind::sequence || kind == Kind::optional_sequence; }
   bool is_optional() const {
     return kind == Kind::optional_tensor || kind == Kind::optional_sequence;

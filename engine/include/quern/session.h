@@ -111,6 +111,13 @@ class Session {
   Result<std::size_t> output_count(std::size_t index) const;
   Result<TensorView> output_element(std::size_t index, std::size_t element) const;
 
+  // One map of an output of maps (ValueSpec::is_map()): row `row` of the values, and their keys; 0
+  // for an output that is one map. Errors: invalid_argument (no map, no such row), and as output().
+  struct MapView {
+    TensorView keys, values;  // [n] both
+  };
+  Result<MapView> output_map(std::size_t index, std::size_t row) const;
+
   // Valid after run() or prepare().
   PlanInfo plan_info() const;
   // The bytes that the session holds now: its own arena, arenas and staging of a device, and the

@@ -34,7 +34,7 @@ _ModelInfo = structure("ModelInfo", graph_name=c_char_p, producer_name=c_char_p,
                        domain=c_char_p, description=c_char_p, model_version=c_int64, ir_version=c_int64,
                        property_count=c_size_t)
 _ValueInfo = structure("ValueInfo", name=c_char_p, dtype=c_int32, kind=c_int32, has_rank=c_int32, rank=c_size_t,
-                       dims=ctypes.POINTER(c_int64), symbols=ctypes.POINTER(c_char_p))
+                       dims=ctypes.POINTER(c_int64), symbols=ctypes.POINTER(c_char_p), keys=c_size_t)
 _CompileOptions = structure("CompileOptions", device=c_char_p, strategy=c_char_p, threads=c_int32,
                             no_rewrites=c_int32, max_plans=c_size_t, memory_limit=c_size_t, pool=c_char_p,
                             opened=c_void_p, no_scratch=c_int32, microseconds=c_uint64, max_plan_bytes=c_size_t,
@@ -95,6 +95,7 @@ class Value:
     dtype: str  # "f32", "i64", "bf16", ...
     shape: tuple[int | str | None, ...] | None  # numbers, names, or None: free; None as a whole: of any rank
     kind: str  # "tensor", "sequence", "optional tensor" or "optional sequence"
+    keys: int | None = None  # of the values of a map, or of a map for each row: which input or output has the keys
 
     @property
     def numpy_dtype(self) -> np.dtype:
@@ -160,7 +161,8 @@ def _value(info: Any) -> Value:
     if info.has_rank:
         shape = tuple(info.dims[i] if info.dims[i] >= 0 else info.symbols[i].decode(errors="replace") or None
                       for i in range(info.rank))
-    return Value(info.name.decode(errors="replace"), _DTYPES[info.dtype][0], shape, _KINDS[info.kind])
+    return Value(info.name.decode(errors="replace"), _DTYPES[info.dtype][0], shape, _KINDS[info.kind],
+                 None if info.keys == c_size_t(-1).value else info.keys)
 
 
 def _values(executable: c_void_p, which: str) -> tuple[Value, ...]:

@@ -89,6 +89,7 @@ Error write_info(const std::vector<ValueSpec>& specs, std::size_t index, quern_v
   value.has_rank = s.has_rank;
   value.rank = s.dims.size();
   value.dims = s.dims.data();
+  value.keys = s.keys;
   return write_struct(info, value);
 }
 

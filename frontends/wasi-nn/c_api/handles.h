@@ -40,7 +40,7 @@ struct quern_nn_outputs {
 namespace quern::c_api {
 
 QUERN_STRUCT_SIZES(quern_tensor);
-QUERN_STRUCT_SIZES(quern_value_info);
+QUERN_STRUCT_SIZES(quern_value_info, offsetof(quern_value_info, keys));
 QUERN_STRUCT_SIZES(quern_nn_counts);
 QUERN_STRUCT_SIZES(quern_nn_figures);
 QUERN_STRUCT_SIZES(quern_nn_limits);

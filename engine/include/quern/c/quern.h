@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quern for C and for every language that can call C: load an ONNX model, compile it for a device,
- * run it in sessions.
+ * quern for C and every language that can call C: load an ONNX model, compile it, run it.
  *
  *   quern_model* model;             quern_model_load("digits.onnx", NULL, &model);
  *   quern_executable* executable;   quern_executable_compile(model, NULL, &executable);
  *   quern_session* session;         quern_session_create(executable, 0, &session);
  *   quern_session_set_input(session, 0, &tensor, QUERN_BORROW);
- *   quern_session_run(session);
- *   quern_session_output(session, 0, &tensor);
+ *   quern_session_run(session);     quern_session_output(session, 0, &tensor);
  *
  * Errors. Calls that can fail return a status; anything but QUERN_OK leaves a sentence that
  * quern_last_error() gives to the same thread until its next failing call. Out-parameters are
@@ -24,10 +22,9 @@
  *
  * Compatibility. Structures begin with their size, which the caller sets (the _INIT macros do):
  * they may grow at the end, and callers that were built with a shorter one go on working. Zero in
- * any further field means the default. A size is that of the whole structure, as it is here or was
- * in an earlier version of this header; any other, a larger one too, is QUERN_INVALID_ARGUMENT.
- * Enumerations may grow at the end.
- */
+ * any further field means the default. A size is that of the whole structure, here or in an earlier
+ * version of this header; any other, a larger one too, is QUERN_INVALID_ARGUMENT. Enumerations may
+ * grow at the end. */
 #ifndef QUERN_C_QUERN_H
 #define QUERN_C_QUERN_H
 
@@ -50,8 +47,7 @@ extern "C" {
 #define QUERN_API_VERSION 6
 
 QUERN_EXPORT uint32_t quern_api_version(void);
-/* "0.1.0" */
-QUERN_EXPORT const char* quern_version(void);
+QUERN_EXPORT const char* quern_version(void); /* "0.1.0" */
 
 typedef int32_t quern_status;
 enum {
@@ -268,9 +264,11 @@ typedef struct quern_value_info {
   size_t rank;
   const int64_t* dims;        /* `rank` numbers; -1: free */
   const char* const* symbols; /* `rank` names; "" for numbers and nameless free dimensions */
+  size_t keys; /* values of a map: the input or output of its keys; else QUERN_NO_KEYS */
 } quern_value_info;
+#define QUERN_NO_KEYS ((size_t)-1)
 #define QUERN_VALUE_INFO_INIT \
-  { sizeof(quern_value_info), NULL, 0, 0, 0, 0, NULL, NULL }
+  { sizeof(quern_value_info), NULL, 0, 0, 0, 0, NULL, NULL, QUERN_NO_KEYS }
 enum {
   QUERN_TENSOR = 0,
   QUERN_SEQUENCE = 1, /* of tensors like this */
@@ -395,7 +393,6 @@ QUERN_EXPORT quern_status quern_executable_output_index(const quern_executable* 
 typedef struct quern_session quern_session;
 
 #define QUERN_MAX_RANK 16
-
 /* Dense row-major elements. */
 typedef struct quern_tensor {
   size_t struct_size;
@@ -479,6 +476,12 @@ QUERN_EXPORT quern_status quern_session_output_length(const quern_session* sessi
                                                       size_t* length);
 QUERN_EXPORT quern_status quern_session_output_element(const quern_session* session, size_t index,
                                                        size_t element, quern_tensor* tensor);
+
+/* A map is two tensors: values [n], or [rows, n] for a map a row, and keys [n], behind what the
+ * model names. Gives both of one row. Errors: invalid_argument, and as quern_session_output(). */
+QUERN_EXPORT quern_status quern_session_output_map(const quern_session* session, size_t index,
+                                                   size_t row, quern_tensor* keys,
+                                                   quern_tensor* values);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
@@ -694,5 +697,4 @@ QUERN_EXPORT quern_status quern_session_profile_entry(const quern_session* sessi
 #ifdef __cplusplus
 }
 #endif
-
 #endif
