@@ -2,13 +2,20 @@
 // com.microsoft: operators that ONNX Runtime's optimiser writes to files, expanded to primitives.
 // The quantised ones are in ops_microsoft_quant.cpp. Source: docs/ContribOperators.md of ONNX
 // Runtime.
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
+#include "graph/ops/cumulative.h"
+#include "graph/ops/data_dependent.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/scatter.h"
+#include "graph/ops/slice.h"
 #include "graph/ops/unary.h"
 
 namespace quern::onnx {
@@ -85,6 +92,33 @@ void import_fused_conv(NodeImport& n) {
   n.set(0, activated(n, activation, y, parameters[0], parameters[1]));
 }
 
+// From channels last to channels first, and back.
+ValueId channels_first(NodeImport& n, ValueId x, std::int64_t rank) {
+  Ints perm = {0, rank - 1};
+  for (std::int64_t i = 1; i + 1 < rank; ++i) perm.push_back(i);
+  return transpose(n, x, perm);
+}
+
+ValueId channels_last(NodeImport& n, ValueId x, std::int64_t rank) {
+  Ints perm = {0};
+  for (std::int64_t i = 2; i < rank; ++i) perm.push_back(i);
+  perm.push_back(1);
+  return transpose(n, x, perm);
+}
+
+// x [N, spatial..., C], w [M, kernel..., C / group] as its optimiser writes it, which is not what
+// the text of the operator says.
+void import_nhwc_conv(NodeImport& n) {
+  const Conv op{.window = read_window(n), .group = n.integer("group", 1)};
+  const std::int64_t rank = n.known_rank(n.in(1));
+  if (n.ok() && rank < 3) n.fail(cat("its weights have rank ", rank, ", wants 3 or more"));
+  if (!n.ok()) return;
+  std::vector<ValueId> inputs = {channels_first(n, n.in(0), rank),
+                                 channels_first(n, n.in(1), rank)};
+  if (n.has(2)) inputs.push_back(n.in(2));
+  n.set(0, channels_last(n, n.add(op, std::move(inputs)), rank));
+}
+
 // ---- matrix products
 
 MatMul product_op(NodeImport& n) {
@@ -133,6 +167,12 @@ void import_fast_gelu(NodeImport& n) {
   n.set(0, unary(n, UnaryKind::gelu_tanh, x));
 }
 
+void import_gemm_fast_gelu(NodeImport& n) {
+  ValueId x = n.add(MatMul{}, {n.in(0), n.in(1)});
+  if (n.has(2)) x = add(n, x, n.in(2));
+  n.set(0, unary(n, UnaryKind::gelu_tanh, x));
+}
+
 void import_bias_gelu(NodeImport& n) {
   n.set(0, unary(n, UnaryKind::gelu, add(n, n.in(0), n.in(1))));
 }
@@ -164,6 +204,49 @@ void import_skip_simplified_layer_norm(NodeImport& n) {
   skip_norm(n, {.epsilon = n.number("epsilon", 1e-12f), .center = false}, {n.in(2)}, n.in(3));
 }
 
+// ---- sequences of a batch without their padding
+
+// The places of what is true in a list.
+ValueId places_of(NodeImport& n, ValueId list) {
+  return squeeze(n, n.add(NonZero{}, {list}), {0});
+}
+
+// (x [B, S, H], tokens of each sequence [B]) -> the tokens [T, H]; their places among the B * S,
+// and behind them those of padding, i32 [B, S]; where each sequence begins, and T, i32 [B + 1]; the
+// most tokens of one, i32 [1].
+void import_remove_padding(NodeImport& n) {
+  const ValueId x = n.in(0);
+  const ValueId count = reshape(n, cast(n, n.in(1), DType::i64), Ints{-1});
+  const ValueId at = counting(n, scalar_dim(n, x, 1));
+  const ValueId is_token = binary(n, BinaryKind::less, at, unsqueeze(n, count, {1}));
+  const ValueId flags = reshape(n, is_token, Ints{-1});
+  const ValueId tokens = places_of(n, flags);
+  const ValueId padding = places_of(n, unary(n, UnaryKind::logical_not, flags));
+  const ValueId minus_one = n.ints_constant({-1});
+  const ValueId rows = reshape(n, x, join_dims(n, {minus_one, dims_of(n, x, 2, 3)}));
+  n.set(0, gather(n, rows, tokens, 0));
+  const ValueId places = reshape(n, concat(n, {tokens, padding}, 0), dims_of(n, x, 0, 2));
+  n.set(1, cast(n, places, DType::i32));
+  const ValueId zero = n.ints_constant({0});
+  const ValueId axis = n.constant(Tensor::scalar<std::int64_t>(DType::i64, 0));
+  const ValueId ends = n.add(Cumulative{}, {count, axis});
+  n.set(2, cast(n, concat(n, {zero, ends}, 0), DType::i32));
+  n.set(3, cast(n, reduce(n, ReduceKind::max, count, {0}), DType::i32));
+}
+
+// (tokens [T, H], places [B, S]) -> [B, S, H], zeros where there is padding.
+void import_restore_padding(NodeImport& n) {
+  const ValueId x = n.in(0);
+  const ValueId zero = n.ints_constant({0});
+  const ValueId all = reshape(n, cast(n, n.in(1), DType::i64), Ints{-1});
+  const ValueId places = n.add(Slice{}, {all, zero, dims_of(n, x, 0, 1)});
+  const ValueId width = dims_of(n, x, 1, 2);
+  const ValueId empty = filled(n, join_dims(n, {shape_of(n, all), width}), n.dtype(x), 0);
+  const ValueId rows =
+      n.add(Scatter{.kind = ScatterKind::nd}, {empty, unsqueeze(n, places, {1}), x});
+  n.set(0, reshape(n, rows, join_dims(n, {dims_of(n, n.in(1), 0, 2), width})));
+}
+
 constexpr OpRow microsoft_rows[] = {
     {"BiasGelu", 1, import_bias_gelu, two},
     {"FastGelu", 1, import_fast_gelu, {1, 2}},
@@ -171,7 +254,11 @@ constexpr OpRow microsoft_rows[] = {
     {"FusedGemm", 1, import_fused_gemm, two_or_three},
     {"FusedMatMul", 1, import_fused_matmul, two},
     {"Gelu", 1, import_microsoft_gelu},
+    {"GemmFastGelu", 1, import_gemm_fast_gelu, two_or_three},
+    {"NhwcConv", 1, import_nhwc_conv, two_or_three},
     {"QuickGelu", 1, import_quick_gelu},
+    {"RemovePadding", 1, import_remove_padding, two, {1, 4}},
+    {"RestorePadding", 1, import_restore_padding, two},
     {"SkipLayerNormalization", 1, import_skip_layer_norm, {3, 5}, {1, 4}},
     {"SkipSimplifiedLayerNormalization", 1, import_skip_simplified_layer_norm, {3, 4}, {1, 4}},
     {"TransposeMatMul", 1, import_fused_matmul, two},

@@ -12,6 +12,7 @@
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/binary_kind.h"
+#include "graph/ops/gather.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/reduce.h"
@@ -27,7 +28,7 @@ struct Heads {
   ValueId q = no_value;
   ValueId k = no_value;
   ValueId v = no_value;
-  ValueId past_keys = no_value;  // of which `k` begins with
+  ValueId past = no_value;  // i64 [1]: with how many rows of the past `k` begins
 };
 
 struct MaskOptions {
@@ -107,8 +108,7 @@ ValueId score_bias_of(NodeImport& n, const Heads& h, const MaskOptions& o, std::
   ValueId bias = no_value;
   if (n.has(mask)) bias = filter_bias(n, n.in(mask), h, o.filter);
   if (o.causal) {
-    const ValueId past = h.past_keys == no_value ? no_value : dims_of(n, h.past_keys, 2, 3);
-    const ValueId sees = causal_keys(n, h.q, h.k, past);
+    const ValueId sees = causal_keys(n, h.q, h.k, h.past);
     const DType dtype = n.dtype(h.q);
     const ValueId zero = n.scalar(dtype, 0);
     const ValueId never = n.scalar(dtype, -std::numeric_limits<double>::infinity());
@@ -167,8 +167,9 @@ void attention_of(NodeImport& n, const Projection& p) {
     const auto past = [&](std::int64_t i) {
       return squeeze(n, slice(n, n.in(p.past), i, i + 1, 0), {0});
     };
-    h.past_keys = past(0);
-    h.k = concat(n, {h.past_keys, h.k}, 2);
+    const ValueId past_keys = past(0);
+    h.past = dims_of(n, past_keys, 2, 3);
+    h.k = concat(n, {past_keys, h.k}, 2);
     const ValueId past_values = past(1);
     h.v = concat(n, {past_values, h.v}, 2);
   }
@@ -255,17 +256,65 @@ Heads read_heads(NodeImport& n, std::int64_t heads) {
   return h;
 }
 
+// ---- a past in a buffer of M rows, of which `past`, i64 [1], count
+
+// With the new rows behind those that count, and zeros behind them: [B, N, M, H].
+ValueId appended(NodeImport& n, ValueId buffer, ValueId rows, ValueId past) {
+  const ValueId before = expand_to(n, past, dims_of(n, buffer, 0, 1));
+  return n.add(CacheAppend{}, {buffer, rows, before, dims_of(n, buffer, 2, 3)});
+}
+
+// Row t of the past of each beam is that of beam input 9 [sentence, beam, t] of its sentence.
+ValueId rows_of_beams(NodeImport& n, ValueId buffer, ValueId past) {
+  const ValueId own = counting(n, scalar_dim(n, buffer, 0));
+  const ValueId beams = dims_of(n, n.in(9), 1, 2);
+  const ValueId first = mul(n, div(n, own, beams), beams);
+  const ValueId minus_one = n.ints_constant({-1});
+  const ValueId shape = join_dims(n, {minus_one, dims_of(n, n.in(9), 2, 3)});
+  const ValueId from = reshape(n, cast(n, n.in(9), DType::i64), shape);
+  const ValueId other = add(n, from, unsqueeze(n, first, {1}));
+  const ValueId row = counting(n, scalar_dim(n, buffer, 2));
+  const ValueId is_past = binary(n, BinaryKind::less, row, past);
+  const ValueId beam = where(n, is_past, other, unsqueeze(n, own, {1}));
+  const ValueId rows = expand_to(n, row, shape_of(n, beam));
+  const ValueId places = concat(n, {unsqueeze(n, beam, {2}), unsqueeze(n, rows, {2})}, 2);
+  const ValueId by_row = transpose(n, buffer, {0, 2, 1, 3});
+  return transpose(n, n.add(Gather{.kind = GatherKind::nd}, {by_row, places}), {0, 2, 1, 3});
+}
+
+// The rows that count of a buffer with the new ones.
+ValueId counted_rows(NodeImport& n, const Heads& h, ValueId buffer, ValueId fresh) {
+  if (n.has(9)) buffer = rows_of_beams(n, buffer, h.past);
+  const ValueId zero = n.ints_constant({0});
+  const ValueId end = add(n, h.past, dims_of(n, fresh, 2, 3));
+  const ValueId axis = n.ints_constant({2});
+  return n.add(Slice{}, {buffer, zero, end, axis});
+}
+
+// Input 8: how many rows of the past count. The buffers are the presents; a plan depends on it.
+void attend_in_buffers(NodeImport& n, Heads h, const MaskOptions& o) {
+  h.past = reshape(n, cast(n, n.in(8), DType::i64), Ints{1});
+  const ValueId keys = appended(n, n.in(6), h.k, h.past);
+  const ValueId values = appended(n, n.in(7), h.v, h.past);
+  h.k = counted_rows(n, h, keys, h.k);
+  h.v = counted_rows(n, h, values, h.v);
+  n.set(0, attend(n, h, o, score_bias_of(n, h, o, 4, 5), 3));
+  n.set(1, keys);
+  n.set(2, values);
+}
+
 // A causal query sees the keys up to its own row. Where there are more keys than past and rows, the
 // CPU kernel of ONNX Runtime shows all of them to the last row, which its text does not say.
 void import_multi_head_attention(NodeImport& n) {
   const MaskOptions o = read_options(n);
-  if (n.has(8) || n.has(9))
-    return n.unsupported("a past in a shared buffer (inputs 8 and 9) is not supported");
   if (n.has(6) != n.has(7)) return n.fail("past key and past value must come together");
+  if (n.has(6) && n.has(9) && !n.has(8))
+    return n.fail("the beams of a past (input 9) want its number of rows (input 8)");
   Heads h = read_heads(n, o.heads);
   if (!n.ok()) return;
-  if (n.has(6) && n.has(7)) {
-    h.past_keys = n.in(6);
+  if (n.has(6) && n.has(8)) return attend_in_buffers(n, h, o);
+  if (n.has(6)) {  // without a past, as with keys of an encoder, inputs 8 and 9 say nothing
+    h.past = dims_of(n, n.in(6), 2, 3);
     h.k = concat(n, {n.in(6), h.k}, 2);
     h.v = concat(n, {n.in(7), h.v}, 2);
   }

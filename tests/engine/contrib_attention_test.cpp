@@ -3,6 +3,7 @@
 // past, causal or not, packed operands, and the embeddings in front of it.
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "tests/engine/one_operator.h"
 
@@ -233,6 +234,93 @@ TEST(ContribAttention, MultiHeadOfOnePackedTensor) {
   };
   expect_attention("MultiHeadAttention", {{packed}}, {integer("num_heads", heads)},
                    {attended({part(0), part(1), part(2), rows})});
+}
+
+// Past and new rows in buffers of `room` rows, of which `past` count.
+constexpr std::int64_t room = 9;
+
+// Row j of head h is that of beam from(b, j).
+using BeamOf = std::function<std::int64_t(std::int64_t b, std::int64_t j)>;
+
+HeadsAt in_buffer(const Tensor& buffer, const HeadsAt& fresh, const BeamOf& from) {
+  return [=](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) {
+    if (j >= past) return fresh(b, h, j - past, d);
+    const std::int64_t at = ((from(b, j) * heads + h) * room + j) * width + d;
+    return static_cast<double>(buffer.span<float>()[static_cast<std::size_t>(at)]);
+  };
+}
+
+// The rows of the buffer that count, the new ones behind them, then zeros.
+std::vector<float> present_of(const Tensor& buffer, const HeadsAt& fresh) {
+  std::vector<float> all;
+  for (std::int64_t i = 0; i < buffer.shape().elements(); ++i) {
+    const std::int64_t d = i % width, j = i / width % room, h = i / (width * room) % heads;
+    const std::int64_t b = i / (width * room * heads);
+    const float kept = buffer.span<float>()[static_cast<std::size_t>(i)];
+    all.push_back(j < past          ? kept
+                  : j < past + rows ? static_cast<float>(fresh(b, h, j - past, d))
+                                    : 0.0F);
+  }
+  return all;
+}
+
+TEST(ContribAttention, MultiHeadWithAPastInABuffer) {
+  const Tensor q = pattern({batch, rows, hidden}, 1), k = pattern({batch, rows, hidden}, 2),
+               v = pattern({batch, rows, hidden}, 3);
+  const Tensor keys = pattern({batch, heads, room, width}, 4),
+               values = pattern({batch, heads, room, width}, 5);
+  const Tensor counted = tensor<std::int32_t>({1}, {past});
+  const BeamOf own = [](std::int64_t b, std::int64_t) { return b; };
+  const std::vector<std::vector<float>> presents = {present_of(keys, split(k)),
+                                                    present_of(values, split(v))};
+  const Attended plain = {split(q), in_buffer(keys, split(k), own),
+                          in_buffer(values, split(v), own), past + rows};
+  const std::vector<Fed> fed = {{q}, {k}, {v}, {}, {}, {}, {keys}, {values}, {counted, 6}};
+  expect_attention("MultiHeadAttention", fed, {integer("num_heads", heads)},
+                   {attended(plain), presents[0], presents[1]});
+  Attended causal = plain;
+  causal.added = [](std::int64_t, std::int64_t, std::int64_t i, std::int64_t j) {
+    return j <= past + i ? 0.0 : -std::numeric_limits<double>::infinity();
+  };
+  expect_attention("MultiHeadAttention", fed,
+                   {integer("num_heads", heads), integer("unidirectional", 1)},
+                   {attended(causal), presents[0], presents[1]});
+}
+
+// Two beams of one sentence: the past of each has a row of the other.
+TEST(ContribAttention, MultiHeadOfBeamsThatShareTheirPast) {
+  const Tensor q = pattern({batch, rows, hidden}, 1), k = pattern({batch, rows, hidden}, 2),
+               v = pattern({batch, rows, hidden}, 3);
+  const Tensor keys = pattern({batch, heads, room, width}, 4),
+               values = pattern({batch, heads, room, width}, 5);
+  const Tensor counted = tensor<std::int32_t>({1}, {past});
+  const Tensor beams = tensor<std::int32_t>(
+      {1, 2, room}, {1, 0, 9, 9, 9, 9, 9, 9, 9, /**/ 0, 0, 7, 7, 7, 7, 7, 7, 7});
+  const BeamOf from = [](std::int64_t b, std::int64_t j) { return b == 0 && j == 0 ? 1 : 0; };
+  const Attended a = {split(q), in_buffer(keys, split(k), from), in_buffer(values, split(v), from),
+                      past + rows};
+  expect_attention("MultiHeadAttention",
+                   {{q}, {k}, {v}, {}, {}, {}, {keys}, {values}, {counted, 6}, {beams, 6}},
+                   {integer("num_heads", heads)},
+                   {attended(a), present_of(keys, split(k)), present_of(values, split(v))});
+}
+
+// Keys of an encoder are no past: what is said of one has no effect.
+TEST(ContribAttention, MultiHeadOverAnEncoderPassesOverThePast) {
+  const Tensor q = pattern({batch, rows, hidden}, 1);
+  const Tensor keys = pattern({batch, heads, room, width}, 4),
+               values = pattern({batch, heads, room, width}, 5);
+  const auto of = [](const Tensor& t) {
+    return HeadsAt([&t](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) {
+      const std::int64_t at = ((b * heads + h) * room + j) * width + d;
+      return static_cast<double>(t.span<float>()[static_cast<std::size_t>(at)]);
+    });
+  };
+  const Tensor counted = tensor<std::int32_t>({1}, {past});
+  const Tensor beams = must(Tensor::zeros({DType::i32, {1, 2, room}}));
+  expect_attention(
+      "MultiHeadAttention", {{q}, {keys}, {values}, {}, {}, {}, {}, {}, {counted, 6}, {beams, 6}},
+      {integer("num_heads", heads)}, {attended({split(q), of(keys), of(values), room})});
 }
 
 TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {

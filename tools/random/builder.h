@@ -75,6 +75,11 @@ inline Effect same(const DrawnValue& x, double most) {
   return {x.dtype, x.dims, most};
 }
 
+// That of what only moves elements.
+inline Effect moved(const DrawnValue& x, const Extents& dims) {
+  return {x.dtype, dims, x.most, false, false, x.positive};
+}
+
 // Selects whether a declared type gives all dimensions that are the same in every run.
 enum class Fixed : std::uint8_t { all, some };
 

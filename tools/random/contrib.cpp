@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "tools/random/families.h"
 
@@ -71,6 +72,59 @@ bool fused_conv(Builder& b) {
   }
   const double taps = std::sqrt(static_cast<double>(product(wd)[0]));
   b.add_of(domain, "FusedConv", in, a, {x.dtype, dims, x.most * 4 * taps + 70});
+  return true;
+}
+
+// Channels last, in x and in the weights.
+bool nhwc_conv(Builder& b) {
+  const DrawnValue x =
+      b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4, .nonempty = true});
+  if (!is_fixed(x.dims[3])) return false;
+  const std::int64_t out = b.rng.between(1, 8);
+  const std::int64_t k = b.rng.pick(std::vector<std::int64_t>{1, 3});
+  const Extents wd = fixed_dims(std::array{out, k, k, x.dims[3][0]});
+  const Extents dims = {x.dims[0], x.dims[1], x.dims[2], fixed(out)};
+  if (!b.fits(wd) || !b.fits(dims)) return false;
+  Values in = {x, b.constant(x.dtype, wd)};
+  if (b.rng.chance(0.6)) in.push_back(b.take_like(x.dtype, {fixed(out)}));
+  const double taps = std::sqrt(static_cast<double>(product(wd)[0]));
+  b.add_of(domain, "NhwcConv", in,
+           {Builder::integers("kernel_shape", {k, k}),
+            Builder::integers("pads", std::vector<std::int64_t>(4, k / 2))},
+           {x.dtype, dims, x.most * 4 * taps + 70});
+  return true;
+}
+
+bool gemm_fast_gelu(Builder& b) {
+  const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3});
+  const Extent columns = fixed(b.rng.between(1, 12));
+  Extents dims = x.dims;
+  dims.back() = columns;
+  if (!b.fits({x.dims.back(), columns}) || !b.fits(dims)) return false;
+  Values in = {x, b.take_like(x.dtype, {x.dims.back(), columns})};
+  if (b.rng.chance(0.6)) in.push_back(b.take_like(x.dtype, {columns}));
+  const double sum = x.most * in[1].most * static_cast<double>(most(x.dims.back()) + 1);
+  b.add_of(domain, "GemmFastGelu", in, {}, {x.dtype, dims, sum + in.back().most});
+  return true;
+}
+
+// The tokens of sequences without their padding, and the sequences of them.
+bool padding(Builder& b) {
+  const DrawnValue x =
+      b.take({.types = {DType::f32}, .least_rank = 3, .most_rank = 3, .nonempty = true});
+  if (!is_fixed(x.dims[0]) || !is_fixed(x.dims[1])) return false;
+  const std::int64_t batch = x.dims[0][0], length = x.dims[1][0];
+  std::vector<std::int64_t> counts;
+  for (std::int64_t i = 0; i < batch; ++i) counts.push_back(b.rng.between(i == 0, length));
+  const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const Extents places = {x.dims[0], x.dims[1]};
+  const auto made = b.add_many("RemovePadding", {x, b.numbers_constant(counts, DType::i32)}, {},
+                               {moved(x, {fixed(total), x.dims[2]}),
+                                {DType::i32, places, static_cast<double>(batch * length), false},
+                                {DType::i32, {fixed(batch + 1)}, static_cast<double>(total), false},
+                                {DType::i32, {fixed(1)}, static_cast<double>(length), false}},
+                               domain);
+  b.add_of(domain, "RestorePadding", {made[0], made[1]}, {}, {x.dtype, x.dims, x.most, false});
   return true;
 }
 
@@ -147,6 +201,9 @@ bool skip_norm(Builder& b) {
 constexpr std::array contrib_table = {
     Family{"contrib-gelus", 0.8, gelus},
     Family{"contrib-fused-conv", 0.6, fused_conv},
+    Family{"contrib-nhwc-conv", 0.3, nhwc_conv},
+    Family{"contrib-gemm-fast-gelu", 0.3, gemm_fast_gelu},
+    Family{"contrib-padding", 0.3, padding},
     Family{"contrib-fused-gemm", 0.6, fused_gemm},
     Family{"contrib-fused-matmul", 0.6, fused_matmul},
     Family{"contrib-skip-norm", 0.6, skip_norm},

@@ -12,9 +12,6 @@
 namespace quern::tools {
 namespace {
 
-Effect moved(const DrawnValue& x, const Extents& dims) {
-  return {x.dtype, dims, x.most, false, false, x.positive};
-}
 // Runs that the model does not have are like the first.
 Extent as_in_first(Builder& b, Extent e) {
   for (std::size_t run = b.runs(); run < most_runs; ++run) e[run] = e[0];

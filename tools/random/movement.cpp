@@ -15,9 +15,6 @@ DrawnValue anything(Builder& b, std::size_t least_rank = 0, std::size_t most_ran
                  .most_rank = most_rank,
                  .tame = b.rng.chance(0.9)});
 }
-Effect moved(const DrawnValue& x, const Extents& dims) {
-  return {x.dtype, dims, x.most, false, false, x.positive};
-}
 std::int64_t some_axis(Builder& b, const DrawnValue& x) {
   return b.rng.below(static_cast<std::int64_t>(x.rank()));
 }
