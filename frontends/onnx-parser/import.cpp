@@ -118,14 +118,14 @@ void Importer::check_opsets() {
   if (model_.opsets.size() > opsets_max)
     return problem(Code::unsupported,
                    cat(model_.opsets.size(), " operator sets, the most is ", opsets_max));
-  for (const OperatorSetId& set : model_.opsets) {
-    const std::string_view domain = domain_of(set.domain);
-    environment_.opsets[domain] = set.version;
+  // Of two that a model says of one domain the last one counts, as in ONNX Runtime.
+  for (const OperatorSetId& set : model_.opsets)
+    environment_.opsets[domain_of(set.domain)] = set.version;
+  for (const auto& [domain, version] : environment_.opsets) {
     const auto newest = newest_opset(domain);
-    if (newest && (set.version < 1 || set.version > *newest))
-      problem(Code::unsupported,
-              cat("opset ", set.version, " of ", domain.empty() ? "ai.onnx" : domain,
-                  " is not known, only 1 to ", *newest));
+    if (newest && (version < 1 || version > *newest))
+      problem(Code::unsupported, cat("opset ", version, " of ", domain.empty() ? "ai.onnx" : domain,
+                                     " is not known, only 1 to ", *newest));
   }
   // Its optimiser does not always say that it used its operators; they have one version. Exporters
   // of classical models left their domain out, too.

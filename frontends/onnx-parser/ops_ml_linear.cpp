@@ -53,8 +53,19 @@ void import_linear_regressor(NodeImport& n) {
   n.set(0, transformed(n, post, y, targets));
 }
 
+// ONNX Runtime reads as many coefficients as the input has features for each score, from the first
+// on, and leaves the rest: public models have inputs that are declared too narrow.
+void drop_surplus(NodeImport& n, ValueId x, std::int64_t scores, std::vector<float>& coefficients) {
+  const Dim features = n.ok() ? n.dim(x, 1) : Dim();
+  const auto count = static_cast<std::int64_t>(coefficients.size());
+  if (!features.known() || scores < 1 || features.value() >= count / scores) return;
+  n.warn(cat("has ", count / scores, " coefficients a score for ", features.value(),
+             " features: the first ", features.value() * scores, " are taken in their order"));
+  coefficients.resize(static_cast<std::size_t>(features.value() * scores));
+}
+
 void import_linear_classifier(NodeImport& n) {
-  const std::vector<float> coefficients = n.numbers("coefficients");
+  std::vector<float> coefficients = n.numbers("coefficients");
   const std::vector<float> intercepts = n.numbers("intercepts");
   const ClassLabels labels = read_labels(n, "classlabels_ints");
   const PostTransform post = read_post_transform(n);
@@ -64,6 +75,7 @@ void import_linear_classifier(NodeImport& n) {
       static_cast<std::int64_t>(intercepts.empty() ? labels.size() : intercepts.size());
   if (scores_count > 1 && scores_count > static_cast<std::int64_t>(labels.size()))
     n.fail(cat("has ", labels.size(), " labels for ", scores_count, " scores"));
+  drop_surplus(n, x, scores_count, coefficients);
   const ValueId scores = linear(n, x, coefficients, intercepts, scores_count);
   if (!n.ok()) return;
   if (scores_count > 1) {

@@ -50,6 +50,22 @@ void import_layer_norm(NodeImport& n) {
          {n.inputs().begin(), n.inputs().end()});
 }
 
+// The form of ONNX Runtime before opset 17: its scale and bias may have another type than x, and
+// the result has theirs.
+void import_scale_typed_layer_norm(NodeImport& n) {
+  const DType type = n.dtype(n.in(0)), result = n.dtype(n.in(1));
+  if (type == result) return import_layer_norm(n);
+  check_stash_type(n);
+  const DType wide = type == DType::f64 || result == DType::f64 ? DType::f64 : DType::f32;
+  std::vector<ValueId> inputs;
+  for (const ValueId v : n.inputs()) inputs.push_back(v == no_value ? v : cast(n, v, wide));
+  const LayerNorm op{.axis = n.integer("axis", -1), .epsilon = n.number("epsilon", 1e-5f)};
+  const auto outputs = n.add_many(op, std::move(inputs), n.output_count());
+  if (!n.ok()) return;
+  n.set(0, cast(n, outputs[0], result));
+  for (std::size_t i = 1; i < outputs.size(); ++i) n.set(i, outputs[i]);
+}
+
 void import_rms_norm(NodeImport& n) {
   check_stash_type(n);
   n.emit(
@@ -138,7 +154,8 @@ constexpr OpRow norm_rows[] = {
     {"InstanceNormalization", 1, import_instance_norm, three},
     {"LRN", 1, import_lrn},
     // Defined since opset 17; ONNX Runtime's optimiser also writes it to older models.
-    {"LayerNormalization", 1, import_layer_norm, {2, 3}, {1, 3}},
+    {"LayerNormalization", 1, import_scale_typed_layer_norm, {2, 3}, {1, 3}},
+    {"LayerNormalization", 17, import_layer_norm, {2, 3}, {1, 3}},
     {"LogSoftmax", 1, import_softmax<SoftmaxKind::log_softmax>},
     {"LpNormalization", 1, import_lp_norm},
     {"MeanVarianceNormalization", 9, import_mean_variance},
