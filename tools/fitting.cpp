@@ -15,6 +15,7 @@
 #include "graph/ops/control_flow.h"
 #include "graph/ops/cumulative.h"
 #include "graph/ops/data_dependent.h"
+#include "graph/ops/features.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/one_hot.h"
@@ -34,7 +35,7 @@
 namespace quern::tools {
 namespace {
 
-constexpr Fit range(std::int64_t low, std::int64_t high) {
+Fit range(std::int64_t low, std::int64_t high) {
   return {.form = Fit::Form::range, .low = low, .high = high};
 }
 
@@ -99,6 +100,14 @@ std::optional<Fit> size_fit(const Node& node, std::uint32_t read) {
   if (node.as<Resize>() && read > 1) return range(read == 2 ? 2 : 1, read == 2 ? 2 : 16);
   if (node.as<AffineGrid>() && read == 1) return range(1, 4);
   return std::nullopt;
+}
+
+// Elements that a table has as keys, and keys of a map that a table asks for.
+std::optional<Fit> key_fit(const Graph& graph, const Node& node, std::uint32_t read) {
+  if (!node.as<KeyIndex>()) return std::nullopt;
+  const Tensor& keys = graph.value(node.inputs[1 - read]).constant;
+  if (!keys.valid() || keys.shape().elements() == 0) return std::nullopt;
+  return Fit{.form = Fit::Form::listed, .keys = keys};
 }
 
 // Nodes whose results hold elements of their input, where they are numbers that are handed on.
@@ -171,6 +180,7 @@ class Follower {
     if (use.read >= node.inputs.size()) return;
     std::optional<Fit> fit = index_fit(*at.graph, node, use.read);
     if (!fit) fit = size_fit(node, use.read);
+    if (!fit) fit = key_fit(*at.graph, node, use.read);
     if (fit) meet(*fit, at.shift);
     if (const auto shift = constant_shift(*at.graph, node, use.read)) {
       hand_on(at, node, at.shift + *shift);
@@ -189,6 +199,7 @@ class Follower {
 
   // Where two ranges have nothing in common, the first reader's counts.
   void meet(Fit fit, std::int64_t shift) {
+    if (fit.form == Fit::Form::listed && shift != 0) return;
     fit.low -= shift;
     fit.high -= shift;
     if (!found_) {
@@ -242,8 +253,7 @@ Fits fits_of(const Graph& graph, std::size_t most_uses) {
   Follower follower(most_uses);
   for (const ValueId input : graph.inputs()) {
     const DType dtype = graph.type(input).dtype;
-    const bool is_number = dtype != DType::string && dtype != DType::boolean;
-    fits.elements.push_back(is_number ? follower.follow(graph, input) : std::nullopt);
+    fits.elements.push_back(dtype == DType::boolean ? std::nullopt : follower.follow(graph, input));
   }
   return fits;
 }

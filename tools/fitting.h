@@ -15,13 +15,16 @@ namespace quern::tools {
 
 // The elements of an input that its readers accept.
 struct Fit {
-  // reshape: one size is free, -1, and all others are 1.
-  enum class Form : std::uint8_t { range, reshape };
+  // reshape: one size is free, -1, and all others are 1. listed: the keys of a table.
+  enum class Form : std::uint8_t { range, reshape, listed };
 
   Form form = Form::range;
   std::int64_t low = 0, high = 0;  // of a range, both included
+  Tensor keys = {};                // of a list: at least one
 
-  bool operator==(const Fit&) const = default;
+  bool operator==(const Fit& o) const {
+    return form == o.form && low == o.low && high == o.high && keys.data() == o.keys.data();
+  }
 };
 struct Fits {
   // By input of the model; nothing: any element will do, or nobody says.
@@ -34,9 +37,9 @@ struct Fits {
   }
 };
 
-// Follows each input of numbers to the nodes that read it, through nodes that only move or cast its
-// elements or add a constant, and into bodies. Where several readers limit it, all are content.
-// Looks at no more than `most_uses` uses in all.
+// Follows each input of numbers or strings to the nodes that read it, through nodes that only move
+// or cast its elements or add a constant, and into bodies. Where several readers limit it, all are
+// content. Looks at no more than `most_uses` uses in all.
 Fits fits_of(const Graph& graph, std::size_t most_uses = 1'000'000);
 
 }  // namespace quern::tools

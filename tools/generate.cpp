@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements for inputs that were not given: the same for the same seed, on every machine.
 #include <array>
+#include <memory>
 #include <random>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
@@ -25,6 +29,35 @@ Tensor random_strings(const Shape& shape, std::mt19937_64& random) {
   return {{DType::string, shape}, refs, data};
 }
 
+// One after the other, so that they differ as long as there are others. The tensor keeps the keys.
+Tensor listed_strings(const Shape& shape, const Tensor& keys) {
+  struct Storage {
+    std::vector<StringRef> refs;
+    Tensor keys;
+  };
+  auto storage = std::make_shared<Storage>(Storage{{}, keys});
+  const auto all = keys.span<StringRef>();
+  storage->refs.reserve(static_cast<std::size_t>(shape.elements()) + 1);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.elements()); ++i)
+    storage->refs.push_back(all[i % all.size()]);
+  const auto* data = reinterpret_cast<const std::byte*>(storage->refs.data());
+  return {{DType::string, shape}, std::move(storage), data};
+}
+
+// The number at a place of a list of keys, for an input that may have another type.
+template <class T>
+T listed_element(const Tensor& keys, std::int64_t i) {
+  T element{};
+  visit_dtype(keys.dtype(), [&](auto tag) {
+    using Key = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, Key>)
+      element = keys.span<Key>()[static_cast<std::size_t>(i)];
+    else if constexpr (std::is_arithmetic_v<Key>)
+      element = convert<T>(static_cast<double>(keys.span<Key>()[static_cast<std::size_t>(i)]));
+  });
+  return element;
+}
+
 // The meaning of an input, guessed by its name; masks are all ones.
 enum class Meaning : std::uint8_t { numbers, mask };
 
@@ -32,6 +65,8 @@ enum class Meaning : std::uint8_t { numbers, mask };
 template <class T>
 T fitting_element(std::mt19937_64& random, const Fit& fit, std::int64_t i) {
   if (fit.form == Fit::Form::reshape) return static_cast<T>(static_cast<float>(i == 0 ? -1 : 1));
+  if (fit.form == Fit::Form::listed)
+    return listed_element<T>(fit.keys, i % fit.keys.shape().elements());
   const auto count = static_cast<std::uint64_t>(fit.high - fit.low) + 1;
   const std::int64_t v = fit.low + static_cast<std::int64_t>((random() >> 11) % count);
   if constexpr (std::is_integral_v<T>)
@@ -67,7 +102,10 @@ Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, st
   if (!type.shape.checked_elements(size_of(type.dtype)))
     return Status(Code::invalid_argument,
                   cat(type.text(), " is not a size that a tensor can have"));
-  if (type.dtype == DType::string) return random_strings(type.shape, random);
+  const bool has_texts =
+      fit && fit->form == Fit::Form::listed && fit->keys.dtype() == DType::string;
+  if (type.dtype == DType::string)
+    return has_texts ? listed_strings(type.shape, fit->keys) : random_strings(type.shape, random);
   QUERN_ASSIGN(Tensor t, Tensor::zeros(type));
   const Meaning meaning =
       name.find("mask") != std::string_view::npos ? Meaning::mask : Meaning::numbers;

@@ -2,7 +2,9 @@
 #include "tools/inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <optional>
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
@@ -51,6 +53,7 @@ std::string spec_text(const ValueSpec& spec) {
   if (spec.kind == ValueSpec::Kind::optional_tensor) s = "optional ";
   if (spec.kind == ValueSpec::Kind::sequence) s = "sequence of ";
   if (spec.kind == ValueSpec::Kind::optional_sequence) s = "optional sequence of ";
+  if (spec.is_map()) s = "values of maps ";
   s += name_of(spec.dtype);
   if (!spec.has_rank) return s + "[*]";
   s += '[';
@@ -111,9 +114,11 @@ std::vector<std::int64_t> known_dims(const ValueSpec& spec, const Dimensions& di
 
 namespace {
 
-// A guess for free dimension `axis`: one picture of a usual size, or a short sequence.
+// A guess for free dimension `axis`: one picture of a usual size, or a short sequence; little where
+// there are many dimensions.
 std::int64_t usual_dim(const std::vector<std::int64_t>& dims, std::size_t axis) {
   if (axis == 0) return 1;
+  if (dims.size() > 5) return 2;
   const auto channels = [](std::int64_t d) { return d == 1 || d == 3 || d == 4; };
   const bool first = dims.size() == 4 && channels(dims[1]) && axis >= 2;
   const bool last = dims.size() == 4 && channels(dims[3]) && axis <= 2;
@@ -271,8 +276,7 @@ class InputMaker {
     const Dimensions dimensions = all_dimensions();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (done_[i]) continue;
-      QUERN_ASSIGN(values_[i],
-                   generate(specs_[i], dimensions, args_.seed + i, preparation_.fits.of(i)));
+      QUERN_ASSIGN(values_[i], generate(specs_[i], dimensions, args_.seed + i, fit_of(i)));
     }
     return std::move(values_);
   }
@@ -281,6 +285,18 @@ class InputMaker {
   void set(std::size_t i, InputValue value) {
     values_[i] = std::move(value);
     done_[i] = true;
+  }
+
+  // The keys of a map are numbers that differ, if nobody asks for certain ones.
+  std::optional<Fit> fit_of(std::size_t i) const {
+    std::optional<Fit> fit = preparation_.fits.of(i);
+    if (fit || std::ranges::find(specs_, i, &ValueSpec::keys) == specs_.end()) return fit;
+    std::array<std::int64_t, 64> keys{};
+    for (std::size_t k = 0; k < keys.size(); ++k)
+      keys[k] = static_cast<std::int64_t>(keys.size() - k);
+    if (specs_[i].dtype != DType::i64) return fit;
+    return Fit{.form = Fit::Form::listed,
+               .keys = Tensor::from_values<std::int64_t>(DType::i64, {64}, keys)};
   }
 
   // The given dimensions, those of the available inputs, and a guess for every other name: a name
@@ -389,27 +405,60 @@ Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
   return InputMaker(specs, args, preparation).run();
 }
 
-std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue>& inputs) {
+namespace {
+
+// The shapes of inputs whose guess no name reaches, all free dimensions 1, as --shape takes them.
+// Inputs of any rank have `rank` dimensions.
+std::vector<std::string> shapes_of_ones(const std::vector<ValueSpec>& specs,
+                                        const std::vector<InputValue>& inputs, std::size_t rank) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].guessed_shape || inputs[i].tensors.empty()) continue;
+    const ValueSpec& spec = specs[i];
+    Shape shape = spec.has_rank ? inputs[i].tensors[0].shape() : Shape::filled(rank, 1);
+    for (std::size_t k = 0; spec.has_rank && k < shape.rank(); ++k)
+      if (spec.dims[k] < 0 &&
+          (spec.symbols[k].empty() || inputs[i].guesses.contains(spec.symbols[k])))
+        shape[k] = 1;
+    std::string text;
+    for (const std::int64_t d : shape.dims()) text += cat(text.empty() ? "" : "x", d);
+    texts.push_back(cat(spec.name, "=", text.empty() ? "scalar" : text));
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<InputArgs> other_guesses(const InputArgs& args, const std::vector<ValueSpec>& specs,
+                                     const std::vector<InputValue>& inputs) {
   constexpr std::size_t most = 64;
   std::map<std::string, std::int64_t> guesses;
   for (const InputValue& v : inputs) guesses.insert(v.guesses.begin(), v.guesses.end());
-  std::vector<std::vector<std::string>> others;
-  const auto add = [&](const auto& number_of) {
-    std::vector<std::string> texts;
-    texts.reserve(guesses.size());
+  std::vector<InputArgs> others;
+  const auto add = [&](const auto& number_of, const std::vector<std::string>& shapes) {
+    InputArgs other = args;
     for (const auto& [name, guess] : guesses)
-      texts.push_back(cat(name, "=", number_of(name, guess)));
-    if (others.size() < most && std::ranges::find(others, texts) == others.end())
-      others.push_back(std::move(texts));
+      other.dims.push_back(cat(name, "=", number_of(name, guess)));
+    other.shapes.insert(other.shapes.end(), shapes.begin(), shapes.end());
+    const auto is_same = [&](const InputArgs& o) {
+      return o.dims == other.dims && o.shapes == other.shapes;
+    };
+    if (others.size() < most && std::ranges::none_of(others, is_same))
+      others.push_back(std::move(other));
   };
   for (auto sum = guesses.begin(); sum != guesses.end(); ++sum)
     for (auto a = guesses.begin(); a != guesses.end(); ++a)
       for (auto b = std::next(a); b != guesses.end(); ++b)
         if (a != sum && b != sum)
-          add([&](const std::string& name, std::int64_t guess) {
-            return name == sum->first ? a->second + b->second : guess;
-          });
-  if (!guesses.empty()) add([](const std::string&, std::int64_t) { return std::int64_t{1}; });
+          add(
+              [&](const std::string& name, std::int64_t guess) {
+                return name == sum->first ? a->second + b->second : guess;
+              },
+              {});
+  const auto one = [](const std::string&, std::int64_t) { return std::int64_t{1}; };
+  if (!guesses.empty()) add(one, {});
+  for (const std::size_t rank : {1, 2, 3, 4, 0})
+    if (const auto shapes = shapes_of_ones(specs, inputs, rank); !shapes.empty()) add(one, shapes);
   return others;
 }
 

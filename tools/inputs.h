@@ -53,9 +53,10 @@ Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
                                             const ModelMetadata& metadata, const InputArgs& args,
                                             double default_crop = 1, const Fits& fits = {});
 
-// Other numbers for what was guessed, each a set of texts as --dim takes them, for models that the
-// first guess does not fit: one dimension the sum of two others (past and new tokens), all ones.
-std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue>& inputs);
+// `args` with other numbers for what was guessed of `inputs`, for models that the first guess does
+// not fit: one dimension the sum of two others (past and new tokens), all ones, other ranks.
+std::vector<InputArgs> other_guesses(const InputArgs& args, const std::vector<ValueSpec>& specs,
+                                     const std::vector<InputValue>& inputs);
 
 // Elements of `type` for an input called `name`.
 Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed,

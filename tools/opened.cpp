@@ -72,9 +72,7 @@ Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs
   Status first = attempt();
   if (first.code() != Code::invalid_argument && first.code() != Code::invalid_model) return first;
   const std::vector<InputValue> guessed = o.inputs;
-  for (const std::vector<std::string>& dims : other_guesses(guessed)) {
-    InputArgs other = inputs;
-    other.dims.insert(other.dims.end(), dims.begin(), dims.end());
+  for (const InputArgs& other : other_guesses(inputs, o.executable->inputs(), guessed)) {
     auto made = make_inputs(o.executable->inputs(), metadata, other, crop, fits);
     if (!made) continue;
     o.inputs = std::move(*made);

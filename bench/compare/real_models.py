@@ -17,6 +17,7 @@ import csv
 import hashlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,14 +36,33 @@ def repositories(folders):
     return found
 
 
+def blob(git, commit, path):
+    """The bytes of a file of a commit; nothing if there is none."""
+    shown = subprocess.run(["git", f"--git-dir={git}", "cat-file", "blob", f"{commit}:{path}"], capture_output=True)
+    return shown.stdout if shown.returncode == 0 else None
+
+
 def content(row, git):
     """The bytes of the file whose hash the list names; nothing if the clone has no such file."""
     for commit in (row["commit"], "HEAD"):
-        shown = subprocess.run(["git", f"--git-dir={git}", "cat-file", "blob", f"{commit}:{row['path']}"],
-                               capture_output=True)
-        if shown.returncode == 0 and hashlib.sha256(shown.stdout).hexdigest() == row["sha256"]:
-            return shown.stdout
+        shown = blob(git, commit, row["path"])
+        if shown is not None and hashlib.sha256(shown).hexdigest() == row["sha256"]:
+            return shown
     return None
+
+
+def bring_external(reason, row, git, folder):
+    """Puts the file of external data that a model misses beside it; false if the clone has none."""
+    missing = re.search(r"external data '([\w.-]+)': No such file", reason)
+    if not missing or (folder / missing[1]).exists():
+        return False
+    beside = str(pathlib.PurePosixPath(row["path"]).parent / missing[1])
+    for commit in (row["commit"], "HEAD"):
+        data = blob(git, commit, beside)
+        if data is not None:
+            (folder / missing[1]).write_bytes(data)
+            return True
+    return False
 
 
 def verdict_of(comparison):
@@ -78,7 +98,10 @@ def results(args, rows, keep):
         (folder / "model.onnx").write_bytes(model)
         if sys.stderr.isatty():
             print(f"\r{number}/{len(rows)}", end=" ", file=sys.stderr, flush=True)
-        yield row["name"], *judge(str(folder), args)
+        verdict, reason = judge(str(folder), args)
+        while verdict == "refused" and bring_external(reason, row, git, folder):
+            verdict, reason = judge(str(folder), args)
+        yield row["name"], verdict, reason
 
 
 def main():

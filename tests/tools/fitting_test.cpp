@@ -7,6 +7,7 @@
 
 #include "graph/ops/binary.h"
 #include "graph/ops/control_flow.h"
+#include "graph/ops/features.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/reshape.h"
 #include "graph/reference.h"
@@ -15,7 +16,7 @@
 namespace quern::tools {
 namespace {
 
-constexpr Fit within(std::int64_t low, std::int64_t high) {
+Fit within(std::int64_t low, std::int64_t high) {
   return {.form = Fit::Form::range, .low = low, .high = high};
 }
 
@@ -99,6 +100,21 @@ TEST_F(Fitting, NobodySaysWhatArithmeticWants) {
   const ValueId x = integers({3});
   add(Binary{BinaryKind::mul}, {x, number(2)});
   EXPECT_FALSE(first_fit());
+}
+
+TEST_F(Fitting, TablesWantTheirKeys) {
+  const ValueId x = integers({5});
+  const std::vector<std::int64_t> numbers = {30, 10, 20};
+  const Tensor keys = Tensor::from_values<std::int64_t>(DType::i64, {3}, numbers);
+  add(KeyIndex{}, {x, graph_.add_constant(keys)});
+  const auto fit = first_fit();
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->form, Fit::Form::listed);
+  const auto made = generate_tensor({DType::i64, {5}}, "", 0, fit);
+  ASSERT_TRUE(made);
+  const auto elements = made->span<std::int64_t>();
+  EXPECT_EQ(std::vector<std::int64_t>(elements.begin(), elements.end()),
+            (std::vector<std::int64_t>{30, 10, 20, 30, 10}));
 }
 
 TEST_F(Fitting, EndsWhereItsWorkDoes) {

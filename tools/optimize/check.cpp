@@ -43,9 +43,7 @@ Result<std::vector<InputValue>> run_on_some(Session& session, const InputArgs& a
   QUERN_ASSIGN(auto inputs, make_inputs(executable.inputs(), executable.metadata(), args, 1, fits));
   const Status first = run_on(session, inputs);
   if (first.ok()) return inputs;
-  for (const std::vector<std::string>& dims : other_guesses(inputs)) {
-    InputArgs other = args;
-    other.dims.insert(other.dims.end(), dims.begin(), dims.end());
+  for (const InputArgs& other : other_guesses(args, executable.inputs(), inputs)) {
     auto more = make_inputs(executable.inputs(), executable.metadata(), other, 1, fits);
     if (more && run_on(session, *more).ok()) return more;
   }
