@@ -7,6 +7,7 @@
 
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/binary.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/einsum.h"
@@ -89,7 +90,8 @@ bool is_linear(const Op& op, const OpDef& def) {
   return def.is(OpTrait::elementwise) || def.is(OpTrait::view) ||
          op.is_any_of<Cast, BitCast, Bf16Parts, Identity, Transpose, Concat, Split, Slice, Pad,
                       Expand, Tile, Gather, DepthSpace, Trilu, OneHot, ConstantOfShape, Range,
-                      ShapeOf, SizeOf, Quantize, Dequantize, Reduce, BatchNorm, Softmax>();
+                      ShapeOf, SizeOf, Quantize, Dequantize, UnpackBits, Reduce, BatchNorm,
+                      Softmax>();
 }
 
 double elements_of(std::span<const TensorType> types) {

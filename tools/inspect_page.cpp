@@ -2,7 +2,6 @@
 #include "tools/inspect_page.h"
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/passes/cached_attention.h"
 #include "graph/passes/few_bits.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
@@ -16,10 +15,8 @@ namespace {
 // What compiling does, and then planning, in the bodies of control flow too. Planning also computes
 // what depends on data; that stays here as the model has it.
 Status rewrite(Graph& graph, const Opened* opened) {
-  if (opened && opened->executable->device().info().kind != DeviceInfo::Kind::cpu) {
+  if (opened && opened->executable->device().info().kind != DeviceInfo::Kind::cpu)
     QUERN_TRY(widen_block_quantized(graph));
-    QUERN_TRY(expand_cached_attention(graph));
-  }
   QUERN_TRY(widen_f16(graph));
   QUERN_TRY(run_passes(graph, {.fuse = false}));
   for (std::size_t i = 0; opened && i < opened->inputs.size(); ++i) {

@@ -40,6 +40,9 @@ struct Step {
     std::uint32_t index = 0;   // of the input, output or device constant
     std::uint64_t offset = 0;  // bytes
     const std::byte* constant = nullptr;
+    // Of device_arena: 1 + the output of an update (Program::updates) in whose value it lies; 0: in
+    // none.
+    std::uint32_t update = 0;
   };
 
   Kind kind = Kind::host;
@@ -81,6 +84,9 @@ struct Program {
   std::vector<TensorType> outputs;            // for dynamic outputs: the largest type
   std::vector<std::uint64_t> output_offsets;  // in the arena, unless the run binds its own memory
   std::vector<Update> updates;  // outputs that a run may bind to the memory of an input
+  // Of a program for a device, by output: where in the device's arena the result of an update lies.
+  // A run in place finds it in the tensor instead.
+  std::vector<std::uint64_t> update_offsets;
   std::uint64_t arena_bytes = 0;
   MemoryProblem memory_problem;
   MemoryPlan memory_plan;

@@ -17,9 +17,14 @@ constexpr std::uint64_t host_alignment = 64;
 class Operands {
  public:
   // Without a device, `device` is the same as `host`.
+  // `updates`: Step::Operand::update by buffer; empty: 0.
   Operands(std::span<const Buffer> buffers, const PlacedMemory& host, const PlacedMemory& device,
-           std::uint64_t device_alignment)
-      : buffers_(buffers), host_(host), device_(device), device_alignment_(device_alignment) {}
+           std::uint64_t device_alignment, std::span<const std::uint32_t> updates = {})
+      : buffers_(buffers),
+        host_(host),
+        device_(device),
+        device_alignment_(device_alignment),
+        updates_(updates) {}
 
   // Sets the addresses of the operands and the scratch of step `number` of the unallocated program.
   void resolve(UnallocatedStep& unallocated, std::size_t number) const {
@@ -48,6 +53,7 @@ class Operands {
     Step::Operand o{b.base, b.index, p.offset + alias.offset, nullptr};
     if (b.in_arena()) o.offset += in.offset_of_root(alias.root);
     if (b.base == Buffer::Base::constant) o.constant = b.constant + p.offset;
+    if (!updates_.empty()) o.update = updates_[alias.root];
     return o;
   }
 
@@ -64,6 +70,7 @@ class Operands {
   const PlacedMemory& host_;
   const PlacedMemory& device_;
   std::uint64_t device_alignment_;
+  std::span<const std::uint32_t> updates_;
 };
 
 void keep_plan(const PlacedMemory& host, Program& program) {
@@ -105,6 +112,84 @@ void keep_updates(Program& program) {
         program.updates.push_back({out.index, in.index});
     }
 }
+
+// Finds the outputs that a step of the device makes of an input that no other reads: one upload
+// writes the whole input for this step, one download reads the whole result, and nothing else is
+// written to where the result lies.
+class DeviceUpdates {
+ public:
+  DeviceUpdates(const UnallocatedProgram& unallocated, const PlacedMemory& device)
+      : unallocated_(unallocated),
+        device_(device),
+        reads_(unallocated.buffers.size()),
+        writes_(unallocated.buffers.size()) {
+    for (const UnallocatedStep& s : unallocated.steps) {
+      for (const Place& p : s.inputs)
+        if (p.present()) ++reads_[root(p)];
+      for (const Place& p : s.outputs)
+        if (p.present()) ++writes_[root(p)];
+    }
+  }
+
+  // Keeps them in the program. Returns Step::Operand::update by buffer.
+  std::vector<std::uint32_t> keep(Program& program) const {
+    std::vector<std::uint32_t> updates(unallocated_.buffers.size());
+    program.update_offsets.resize(program.outputs.size());
+    for (const UnallocatedStep& s : unallocated_.steps)
+      for (const Update& u : s.step.updates) {
+        const Place& in = s.inputs[u.input];
+        const Place& out = s.outputs[u.output];
+        if (s.step.kind != Step::Kind::device || !is_of(in, 1, 1) ||
+            !is_of(out, reads_[root(out)], 1))
+          continue;
+        const auto input = uploaded(in.buffer);
+        const auto output = downloaded(out.buffer);
+        if (!input || !output || program.inputs[*input].bytes() != program.outputs[*output].bytes())
+          continue;
+        program.updates.push_back({*output, *input});
+        program.update_offsets[*output] = device_.offset_of_root(out.buffer);
+        updates[out.buffer] = *output + 1;
+      }
+    return updates;
+  }
+
+ private:
+  BufferId root(const Place& p) const {
+    const Buffer& b = unallocated_.buffer(p);
+    return b.base == Buffer::Base::device_arena ? device_.answer.schedule.aliases[p.buffer].root
+                                                : p.buffer;
+  }
+  // The place is a whole buffer of the device's arena, its own root, read and written so often.
+  bool is_of(const Place& p, int reads, int writes) const {
+    if (!p.present() || unallocated_.buffer(p).base != Buffer::Base::device_arena) return false;
+    return root(p) == p.buffer && p.offset == 0 && p.desc.bytes() == unallocated_.buffer(p).bytes &&
+           reads_[p.buffer] == reads && writes_[p.buffer] == writes;
+  }
+  // The input that is read by nothing but the upload of this buffer.
+  std::optional<std::uint32_t> uploaded(BufferId buffer) const {
+    for (const UnallocatedStep& s : unallocated_.steps) {
+      if (s.step.kind != Step::Kind::upload || s.outputs[0].buffer != buffer) continue;
+      const Buffer& from = unallocated_.buffer(s.inputs[0]);
+      const bool is_whole = from.base == Buffer::Base::input && s.inputs[0].offset == 0;
+      if (is_whole && reads_[s.inputs[0].buffer] == 1) return from.index;
+    }
+    return std::nullopt;
+  }
+  // The output that is written by nothing but a download of this buffer.
+  std::optional<std::uint32_t> downloaded(BufferId buffer) const {
+    for (const UnallocatedStep& s : unallocated_.steps) {
+      if (s.step.kind != Step::Kind::download || s.inputs[0].buffer != buffer) continue;
+      const Buffer& to = unallocated_.buffer(s.outputs[0]);
+      const bool is_whole = to.base == Buffer::Base::output && s.inputs[0].offset == 0;
+      if (is_whole && writes_[s.outputs[0].buffer] == 1) return to.index;
+    }
+    return std::nullopt;
+  }
+
+  const UnallocatedProgram& unallocated_;
+  const PlacedMemory& device_;
+  std::vector<int> reads_, writes_;  // of steps, by root
+};
 
 // Drops the dispatches that would copy an operand to where it lies already.
 void drop_copies_in_place(UnallocatedStep& unallocated) {
@@ -206,8 +291,9 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
   leave_out(on_device, on_host, host.answer.schedule);
   device.memory = memory_of(on_device, device.answer.schedule);
   QUERN_TRY(validate(device.memory.problem, device.plan));
+  const std::vector<std::uint32_t> updates = DeviceUpdates(unallocated, device).keep(program);
   auto meanings = keep_steps(unallocated.steps, host.memory.steps,
-                             {unallocated.buffers, host, device, alignment}, program);
+                             {unallocated.buffers, host, device, alignment, updates}, program);
   keep_output_offsets(unallocated.buffers, host, program);
   keep_plan(host, program);
   program.plain_bound = device.answer.plain_bound;

@@ -125,7 +125,22 @@ class Lowering final : public RegionCompiler {
         if (lower_view(id)) return {};
       }
     }
-    return is_moved ? lower_moved_view(n) : kernels_.lower(id, gpu);
+    if (is_moved) return lower_moved_view(n);
+    QUERN_TRY(kernels_.lower(id, gpu));
+    return gpu ? bring_down_updates(n) : Status();
+  }
+
+  // An output that a run may make in place comes down at once and not with the others, so that the
+  // arena does not hold all of these at the end: they are the caches of a model.
+  Status bring_down_updates(const Node& n) {
+    if (unallocated_.steps.empty()) return {};
+    const std::vector<Update> updates = unallocated_.steps.back().step.updates;
+    for (const Update& u : updates) {
+      const ValueId v = n.outputs[u.output];
+      const bool is_output = std::ranges::find(g_.outputs(), v) != g_.outputs().end();
+      if (is_output && !places_.find(v, Space::host)) QUERN_TRY(moves_.transfer(v, Space::host));
+    }
+    return {};
   }
 
   // Returns true if a node reads a result of `n`, which is then not only an output of the graph.

@@ -5,7 +5,6 @@
 #include "engine/planning/planning.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/host_memory.h"
-#include "graph/passes/cached_attention.h"
 #include "graph/passes/few_bits.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
@@ -23,10 +22,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     QUERN_ASSIGN(auto impl, begin_executable(std::move(model), std::move(device), options));
     QUERN_ASSIGN(PlanOptions plan, searching_plan_options(options, impl->device->info()));
     Graph& graph = impl->model.graph();
-    if (impl->device->info().kind != DeviceInfo::Kind::cpu) {
-      QUERN_TRY(widen_block_quantized(graph));
-      QUERN_TRY(expand_cached_attention(graph));
-    }
+    if (impl->device->info().kind != DeviceInfo::Kind::cpu) QUERN_TRY(widen_block_quantized(graph));
     if (plan.optimize) {
       plan.half_products = multiplies_f16(graph);
       QUERN_TRY(widen_f16(graph));  // the kernels are f32

@@ -157,10 +157,8 @@ Result<std::unique_ptr<Decoder>> open_in_place(const Model& model, const Decoder
 Result<std::unique_ptr<Decoder>> Decoder::open(Model model, const DecoderOptions& options,
                                                std::shared_ptr<Device> device) {
   return guarded([&]() -> Result<std::unique_ptr<Decoder>> {
-    if (!device || device->info().kind == DeviceInfo::Kind::cpu) {
-      auto in_place = open_in_place(model, options, device);
-      if (in_place && *in_place) return in_place;
-    }
+    auto in_place = open_in_place(model, options, device);
+    if (in_place && *in_place) return in_place;
     return compile_and_open(std::move(model), options, std::move(device));
   });
 }

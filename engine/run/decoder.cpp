@@ -11,6 +11,8 @@
 
 #include <quern/decoder.h>
 
+#include "engine/compile/executable_impl.h"
+#include "engine/devices/device_tensor_impl.h"
 #include "engine/run/decoder_impl.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
@@ -136,11 +138,20 @@ Status Decoder::Impl::find_all(const DecoderOptions& options) {
   return {};
 }
 
+bool Decoder::Impl::is_on_host() const {
+  return executable->device().info().kind == DeviceInfo::Kind::cpu;
+}
+
 Status Decoder::Impl::take_memory() {
   for (CacheTensor& c : cache) {
     const Shape shape{1, c.heads, capacity, c.width};
     if (!shape.checked_elements(size_of(c.dtype)))
       return {Code::out_of_memory, cat("a cache of ", capacity, " tokens has no size")};
+    c.on_device = nullptr;
+    if (growth == Growth::in_place && !is_on_host()) {
+      QUERN_TRY(c.take_on_device(executable->impl().device, capacity));
+      continue;
+    }
     QUERN_ASSIGN(c.rows, Tensor::zeros({c.dtype, shape}));
     if (growth != Growth::copied) continue;
     QUERN_ASSIGN(c.next, Tensor::zeros({c.dtype, shape}));
@@ -179,26 +190,36 @@ Decoder::~Decoder() = default;
 
 // Rows that are not there yet are filled with NaN, and one token is computed: if the cache grows in
 // place it is in row 0 then, no other row has changed, and nothing of them is in the logits.
-bool Decoder::Impl::grows_in_place() {
-  if (executable->device().info().kind != DeviceInfo::Kind::cpu || capacity < 2) return false;
-  growth = Growth::in_place;
-  if (!take_memory().ok()) return false;
+Result<bool> Decoder::Impl::keeps_guards() {
   const std::int64_t guards = std::min<std::int64_t>(4, capacity - 1);
   const auto is_guard = [&](std::int64_t r) { return r <= guards || r == capacity - 1; };
-  for (CacheTensor& c : cache) c.fill_rows(is_guard, CacheTensor::Fill::nan);
-  const std::array<std::int64_t, 1> token = {0};
-  const bool ran = append(token, Clock::time_point::max()).ok();
-  bool fits = ran && std::ranges::none_of(logits, [](float x) { return std::isnan(x); });
   for (CacheTensor& c : cache) {
-    fits = fits && c.holds_nan(0, 1) == CacheTensor::Holds::none &&
-           c.holds_nan(1, guards + 1) == CacheTensor::Holds::all;
-    if (fits && capacity - 1 > 0)
-      fits = c.holds_nan(capacity - 1, capacity) == CacheTensor::Holds::all;
-    c.fill_rows(is_guard, CacheTensor::Fill::zeros);
+    std::memset(c.data(), 0, c.bytes());
+    c.fill_rows(is_guard, CacheTensor::Fill::nan, capacity);
+    QUERN_TRY(c.send());
   }
+  const std::array<std::int64_t, 1> token = {0};
+  QUERN_TRY(append(token, Clock::time_point::max()));
+  bool fits = std::ranges::none_of(logits, [](float x) { return std::isnan(x); });
+  for (CacheTensor& c : cache) {
+    QUERN_TRY(c.fetch());
+    fits = fits && c.holds_nan(0, 1, capacity) == CacheTensor::Holds::none &&
+           c.holds_nan(1, guards + 1, capacity) == CacheTensor::Holds::all &&
+           c.holds_nan(capacity - 1, capacity, capacity) == CacheTensor::Holds::all;
+    c.fill_rows(is_guard, CacheTensor::Fill::zeros, capacity);
+    QUERN_TRY(c.send());
+  }
+  return fits;
+}
+
+bool Decoder::Impl::grows_in_place() {
+  if (capacity < 2) return false;
+  growth = Growth::in_place;
+  if (!take_memory().ok()) return false;
+  const Result<bool> fits = keeps_guards();
   (void)rewind(0);
   logits = {};
-  return fits;
+  return fits && *fits;
 }
 
 Status Decoder::Impl::choose_growth() {
@@ -212,27 +233,63 @@ Status Decoder::Impl::choose_growth() {
 
 // ---- the cache
 
-void CacheTensor::fill_rows(const std::function<bool(std::int64_t)>& which, Fill with) {
-  const std::int64_t all = rows.shape()[2];
+Status CacheTensor::take_on_device(const std::shared_ptr<Device>& device, std::int64_t capacity) {
+  const Shape shape{1, heads, capacity, width};
+  QUERN_ASSIGN(on_device, DeviceTensor::create(device, {dtype, shape}));
+  return {};
+}
+
+std::byte* CacheTensor::data() {
+  return on_device ? on_device->impl().memory->host() : rows.mutable_data();
+}
+const std::byte* CacheTensor::data() const {
+  return on_device ? on_device->impl().memory->host() : rows.data();
+}
+std::size_t CacheTensor::bytes() const {
+  return on_device ? on_device->capacity() : rows.bytes();
+}
+Status CacheTensor::fetch() {
+  return on_device ? on_device->impl().memory->fetch() : Status();
+}
+Status CacheTensor::send() {
+  if (!on_device) return {};
+  on_device->impl().memory->written_on_host();
+  return on_device->impl().memory->send();
+}
+
+// The result is as long as the cache, or as the past and the new rows.
+Status CacheTensor::bind(Session& session, const Shape& past) {
+  if (on_device) {
+    QUERN_TRY(session.set_input(input, on_device));
+    return session.bind_output(output, on_device);
+  }
+  QUERN_TRY(session.set_input(input, TensorView{{dtype, past}, rows.data()}));
+  Tensor& result = next.valid() ? next : rows;
+  return session.bind_output(output, result.mutable_data(), result.bytes());
+}
+
+void CacheTensor::fill_rows(const std::function<bool(std::int64_t)>& which, Fill with,
+                            std::int64_t of_head) {
   for (std::int64_t h = 0; h < heads; ++h)
-    for (std::int64_t r = 0; r < all; ++r)
+    for (std::int64_t r = 0; r < of_head; ++r)
       if (which(r))
-        std::memset(row_at(h, r, all), with == Fill::nan ? 0xff : 0,
+        std::memset(row_at(h, r, of_head), with == Fill::nan ? 0xff : 0,
                     static_cast<std::size_t>(row_bytes()));
 }
 
-CacheTensor::Holds CacheTensor::holds_nan(std::int64_t first, std::int64_t end) const {
-  const std::int64_t all = rows.shape()[2];
+CacheTensor::Holds CacheTensor::holds_nan(std::int64_t first, std::int64_t end,
+                                          std::int64_t of_head) const {
+  const TensorView all{{dtype, {1, heads, of_head, width}}, data()};
   std::int64_t count = 0;
   for (std::int64_t h = 0; h < heads; ++h)
     for (std::int64_t i = first * width; i < end * width; ++i)
-      count += std::isnan(float_element(rows.view(), h * all * width + i)) ? 1 : 0;
+      count += std::isnan(float_element(all, h * of_head * width + i)) ? 1 : 0;
   if (count == 0) return Holds::none;
   return count == heads * (end - first) * width ? Holds::all : Holds::some;
 }
 
 std::byte* CacheTensor::row_at(std::int64_t head, std::int64_t row, std::int64_t rows_of_head) {
-  return rows.mutable_data() + (head * rows_of_head + row) * row_bytes();
+  return data() + (head * rows_of_head + row) * row_bytes();
 }
 
 // Heads of `from` rows each become heads of their first `to` rows, which lie further in front.
@@ -241,10 +298,12 @@ void CacheTensor::keep_first(std::int64_t from, std::int64_t to) {
     std::memmove(row_at(h, 0, to), row_at(h, 0, from), static_cast<std::size_t>(to * row_bytes()));
 }
 
-void CacheTensor::copy_rows(const CacheTensor& from, std::int64_t count, std::int64_t of_head) {
+Status CacheTensor::copy_rows(CacheTensor& from, std::int64_t count, std::int64_t of_head) {
+  QUERN_TRY(from.fetch());
   const auto bytes = static_cast<std::size_t>(count * row_bytes());
   for (std::int64_t h = 0; h < heads && bytes > 0; ++h)
-    std::memcpy(row_at(h, 0, of_head), from.rows.data() + h * of_head * row_bytes(), bytes);
+    std::memcpy(row_at(h, 0, of_head), from.row_at(h, 0, of_head), bytes);
+  return send();
 }
 
 // ---- a step
@@ -292,21 +351,19 @@ Status Decoder::Impl::bind(std::int64_t count) {
   QUERN_TRY(before.bind(*session, 1));
   QUERN_TRY(use_cache.bind(*session, 1));
   for (CacheTensor& c : cache) {
-    const Shape shape{1, c.heads, is_in_place ? capacity : length, c.width};
-    QUERN_TRY(session->set_input(c.input, TensorView{{c.dtype, shape}, c.rows.data()}));
-    Tensor& result = is_in_place ? c.rows : c.next;
-    QUERN_TRY(session->bind_output(c.output, result.mutable_data(), result.bytes()));
+    const Shape past{1, c.heads, is_in_place ? capacity : length, c.width};
+    QUERN_TRY(c.bind(*session, past));
   }
   return {};
 }
 
 Status Decoder::Impl::check_cache(std::int64_t count) const {
   for (const CacheTensor& c : cache) {
-    QUERN_ASSIGN(const TensorView y, session->output(c.output));
+    QUERN_ASSIGN(const TensorType type, session->output_type(c.output));
     const Shape wanted{1, c.heads, growth == Growth::in_place ? capacity : length + count, c.width};
-    if (y.type.shape != wanted)
+    if (type.shape != wanted)
       return {Code::invalid_model, cat("output '", printable(executable->outputs()[c.output].name),
-                                       "' is ", y.type.text(), " behind ", length, " and ", count,
+                                       "' is ", type.text(), " behind ", length, " and ", count,
                                        " tokens, wants ", TensorType{c.dtype, wanted}.text())};
   }
   return {};
@@ -401,8 +458,8 @@ Result<std::unique_ptr<Decoder>> Decoder::fork() const {
     QUERN_TRY(impl->take_memory());
     const bool is_in_place = from.growth == Growth::in_place;
     for (std::size_t i = 0; i < from.cache.size(); ++i)
-      impl->cache[i].copy_rows(from.cache[i], from.length,
-                               is_in_place ? from.capacity : from.length);
+      QUERN_TRY(impl->cache[i].copy_rows(impl_->cache[i], from.length,
+                                         is_in_place ? from.capacity : from.length));
     QUERN_TRY(impl->make_session(from.session_options));
     for (const auto& [index, tensor] : from.given) QUERN_TRY(impl->give(index, tensor));
     std::unique_ptr<Decoder> fork(new Decoder(std::move(impl)));
@@ -471,7 +528,7 @@ Decoder::Growth Decoder::growth() const {
 DecoderMemory Decoder::memory() const {
   DecoderMemory m{.session = impl_->session->plan_info().memory};
   for (const CacheTensor& c : impl_->cache)
-    m.cache += c.rows.bytes() + (c.next.valid() ? c.next.bytes() : 0);
+    m.cache += c.bytes() + (c.next.valid() ? c.next.bytes() : 0);
   return m;
 }
 const Executable& Decoder::executable() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <quern/decoder.h>
+#include <quern/device_tensor.h>
 
 namespace quern {
 
@@ -36,16 +37,28 @@ struct CacheTensor {
   std::int64_t heads = 0, width = 0;
   Tensor rows;
   Tensor next;  // of the same size, where the result is a copy
+  // In the place of `rows`, where the cache grows in place on a device with memory of its own.
+  std::shared_ptr<DeviceTensor> on_device;
+
+  Status take_on_device(const std::shared_ptr<Device>& device, std::int64_t capacity);
+  // The rows that the functions below change and read: those of the host's copy, which fetch()
+  // brings up to date, and send() brings to the device. Nothing to do for a cache of the host.
+  std::byte* data();
+  const std::byte* data() const;
+  Status fetch();
+  Status send();
+  std::size_t bytes() const;
+  Status bind(Session& session, const Shape& past);
 
   std::int64_t row_bytes() const { return width * static_cast<std::int64_t>(size_of(dtype)); }
   std::byte* row_at(std::int64_t head, std::int64_t row, std::int64_t rows_of_head);
   enum class Fill : std::uint8_t { zeros, nan };
-  void fill_rows(const std::function<bool(std::int64_t)>& which, Fill with);
+  void fill_rows(const std::function<bool(std::int64_t)>& which, Fill with, std::int64_t of_head);
   // Whether the rows [first, end) of every head are NaN.
   enum class Holds : std::uint8_t { none, some, all };
-  Holds holds_nan(std::int64_t first, std::int64_t end) const;
+  Holds holds_nan(std::int64_t first, std::int64_t end, std::int64_t of_head) const;
   void keep_first(std::int64_t from, std::int64_t to);
-  void copy_rows(const CacheTensor& from, std::int64_t count, std::int64_t of_head);
+  Status copy_rows(CacheTensor& from, std::int64_t count, std::int64_t of_head);
 };
 
 struct Decoder::Impl {
@@ -69,6 +82,8 @@ struct Decoder::Impl {
   Status find_integers(IntegerInput& input, const std::string& name, std::int64_t most);
   Status find_cache(const std::string& past, const std::string& present, std::int64_t& rows);
   Status take_memory();
+  bool is_on_host() const;
+  Result<bool> keeps_guards();
   Status make_session(const SessionOptions& options);
   bool grows_in_place();
   Status choose_growth();

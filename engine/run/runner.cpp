@@ -290,10 +290,31 @@ Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
   return arenas_[depth].data();
 }
 
+// A tensor that is an input and an output is that of an update, so that nothing reads what has been
+// overwritten.
+Status Runner::check_shared_tensors(const PlanNode& node, const RunOptions& options) const {
+  const Segment& s = node.segment;
+  for (std::size_t r = 0; r < options.device_outputs.size(); ++r)
+    for (std::size_t k = 0; k < options.device_inputs.size(); ++k) {
+      if (!options.device_outputs[r] || options.device_outputs[r] != options.device_inputs[k])
+        continue;
+      const auto output = r < s.results.size() ? output_of(s, r) : std::nullopt;
+      const auto is_this = [&](const Update& u) {
+        return u.output == output && s.inputs[u.input].slot == k;
+      };
+      if (!s.rest && std::ranges::any_of(node.program->updates, is_this)) continue;
+      return {Code::invalid_argument,
+              cat("output ", r, " of those that are wanted is bound to the tensor of input ", k,
+                  ", and the plan does not make it in place")};
+    }
+  return {};
+}
+
 Result<ExecutionContext::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
                                                     std::span<const BoundOutput> outputs,
                                                     const RunOptions& options) {
   const PlanNode& node = *bound.node;
+  QUERN_TRY(check_shared_tensors(node, options));
   QUERN_ASSIGN(std::byte* const arena, arena_for(depth, node.program->arena_bytes, options));
   if (memory_.recorder)
     memory_.recorder->play(node.program->memory_problem, node.program->steps.size(), recorded_);

@@ -114,6 +114,7 @@ class Runner {
   bool is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                        const RunOptions& options) const;
   void begin(std::span<const RuntimeValue> inputs);
+  Status check_shared_tensors(const PlanNode& node, const RunOptions& options) const;
   Result<ExecutionContext::Call> bind_segment(Bound& bound, std::size_t depth,
                                               std::span<const BoundOutput> outputs,
                                               const RunOptions& options);

@@ -260,9 +260,6 @@ Status Session::Impl::take_device_inputs() {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     DeviceTensor* tensor = input_tensors[i].get();
     if (!tensor) continue;
-    if (std::ranges::find(output_tensors, input_tensors[i]) != output_tensors.end())
-      return {Code::invalid_argument, cat("input '", printable(executable->inputs()[i].name),
-                                          "' is a tensor that an output is bound to")};
     const TensorView view{tensor->type(), tensor->impl().memory->host()};
     QUERN_TRY(check_tensor(executable->inputs()[i], view));
     inputs[i].tensors.assign(1, view);
@@ -275,7 +272,8 @@ void Session::Impl::take_device_outputs() {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto& tensor = output_tensors[wanted[i]];
     device_outputs[i] = tensor ? tensor->impl().memory.get() : nullptr;
-    if (tensor) device_outputs[i]->written_on_host();  // unless the device will
+    const bool is_input = std::ranges::find(input_tensors, tensor) != input_tensors.end();
+    if (tensor && !is_input) device_outputs[i]->written_on_host();  // unless the device will
   }
 }
 
@@ -504,8 +502,10 @@ Result<TensorType> Session::output_type(std::size_t index) const {
   return guarded([&]() -> Result<TensorType> {
     QUERN_ASSIGN(const std::size_t at, impl_->wanted_index(index));
     if (impl_->flight == Impl::Flight::none) {
-      QUERN_ASSIGN(const TensorView view, output(index));
-      return view.type;
+      QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
+      if (const auto& tensor = impl_->output_tensors[index]) return tensor->type();
+      if (!v->tensors.empty()) return v->tensors[0].type;
+      return Status(Code::not_found, cat("output ", index, " holds no tensor"));
     }
     if (const auto& type = impl_->planned_types[at]) return *type;
     return Status(Code::busy,

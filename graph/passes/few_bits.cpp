@@ -11,6 +11,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/quantize.h"
 #include "graph/ops/reshape.h"
+#include "graph/ops/shape_of.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
@@ -30,12 +31,16 @@ class Dequantised {
         inputs_(n.inputs),
         shape_(*g.type(inputs_[2]).shape()) {}
 
-  Result<ValueId> weights(std::int64_t depth) {
+  // As deep as x is wide.
+  Result<ValueId> weights(ValueId x) {
+    const Dim depth = g_.type(x).dims->back();
     QUERN_ASSIGN(ValueId numbers, g_.add(UnpackBits{op_.bits}, {inputs_[1]}));
     QUERN_ASSIGN(numbers, reshaped(numbers, {columns(), blocks() * op_.block_size}));
     QUERN_ASSIGN(const ValueId w, has_float_zeros() ? by_floats(numbers) : by_bytes(numbers));
-    if (blocks() * op_.block_size == depth) return w;
-    return g_.add(Slice{}, {w, add_ints(g_, {0}), add_ints(g_, {depth}), add_ints(g_, {1})});
+    if (depth.is(blocks() * op_.block_size)) return w;
+    QUERN_ASSIGN(const ValueId end, depth.known() ? Result<ValueId>(add_ints(g_, {depth.value()}))
+                                                  : g_.add(ShapeOf{.start = -1}, {x}));
+    return g_.add(Slice{}, {w, add_ints(g_, {0}), end, add_ints(g_, {1})});
   }
 
  private:
@@ -85,9 +90,9 @@ Status widen(Graph& g, NodeId id) {
   const ValueId x = n.inputs[0];
   const ValueId bias = n.inputs.size() > 4 ? n.inputs[4] : no_value;
   const auto& dims = g.type(x).dims;
-  if (!g.type(n.inputs[2]).fully_known() || !dims || !dims->back().known() || !n.post_ops.empty())
+  if (!g.type(n.inputs[2]).fully_known() || !dims || dims->empty() || !n.post_ops.empty())
     return {};
-  QUERN_ASSIGN(const ValueId w, Dequantised(g, n).weights(dims->back().value()));
+  QUERN_ASSIGN(const ValueId w, Dequantised(g, n).weights(x));
   if (bias == no_value) return g.replace(id, MatMul{.transpose_b = true}, {x, w});
   QUERN_ASSIGN(const ValueId product, g.add(MatMul{.transpose_b = true}, {x, w}));
   return g.replace(id, Binary{.kind = BinaryKind::add}, {product, bias});

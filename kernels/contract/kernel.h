@@ -298,7 +298,7 @@ struct CopiedInput {
 };
 
 // The output may be bound to the memory of the input by a run, if nothing else reads the input or
-// writes the output: the kernel then writes only what differs, and need not change the rest.
+// writes the output: only what differs is written then (on GPUs, by what does not read the input).
 struct Update {
   std::uint32_t output;
   std::uint32_t input;
@@ -325,7 +325,7 @@ struct KernelChoice {
   std::vector<bool> packed_inputs;  // true: the kernel holds it and needs no pointer
   std::vector<Sharing> sharing;     // outputs that may (must) have the memory of an input
   std::vector<CopiedInput> copies;  // if not empty, the kernel does nothing but copy
-  std::vector<Update> updates;      // of a kernel for the CPU
+  std::vector<Update> updates;      // outputs that may be made in place
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;  // a prefix; the rest runs as separate elementwise steps
 

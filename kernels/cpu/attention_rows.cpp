@@ -11,9 +11,9 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/attention.h"
+#include "kernels/contract/attention_layouts.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
-#include "kernels/cpu/attention_layouts.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 #include "kernels/simd/simd_lines.h"

@@ -10,6 +10,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/cache_append_copy.h"
+#include "kernels/gpu/caches.h"
 
 namespace quern {
 namespace {
@@ -46,7 +47,8 @@ constexpr CpuImplementation cache_append_implementations[] = {{"copy", select_ca
 
 const OpKernels& CacheAppend::kernels() {
   static constexpr OpKernels table{.reference = {cache_append_reference},
-                                   .cpu = cache_append_implementations};
+                                   .cpu = cache_append_implementations,
+                                   .gpu = gpu::select_cache_append};
   return table;
 }
 

@@ -21,6 +21,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/cpu/cached_attention_rows.h"
+#include "kernels/gpu/caches.h"
 
 namespace quern {
 namespace {
@@ -161,7 +162,8 @@ const OpKernels& CachedAttention::kernels() {
   static constexpr OpKernels table{
       .reference = {cached_attention_reference, cached_attention_scratch},
       .cpu = cached_attention_implementations,
-      .flops = cached_attention_flops};
+      .flops = cached_attention_flops,
+      .gpu = gpu::select_cached_attention};
   return table;
 }
 

@@ -20,11 +20,24 @@ namespace {
 // tensors.
 constexpr std::size_t most_recordings = 8;
 
-// Estimates of work, in floating-point operations; a byte that is read or written counts as some.
-double work_of(const Step& s) {
+// Bytes of constants, which a step reads from one end to the other at most.
+double constant_bytes(const Step& s, const Program& program) {
+  double bytes = 0;
+  for (std::size_t i = 0; i < s.inputs.size(); ++i)
+    if (s.inputs[i].base == Operand::Base::device_constant)
+      bytes += static_cast<double>(s.input_bytes[i]);
+  for (const std::uint32_t i : s.gpu_constants)
+    bytes +=
+        static_cast<double>(static_cast<const Slice*>(program.device_constants[i].get())->bytes);
+  return bytes;
+}
+// Estimates of work, in floating-point operations; a byte that is read or written counts as some,
+// one of a constant as one.
+double work_of(const Step& s, const Program& program) {
   double operations = 0;
   for (const Dispatch& d : s.dispatches) operations += d.operations;
-  return std::max(operations, s.cost.flops) + 16 * s.cost.bytes;
+  const double streamed = std::min(constant_bytes(s, program), s.cost.bytes);
+  return std::max(operations, s.cost.flops) + 16 * (s.cost.bytes - streamed) + streamed;
 }
 // A piece of a recording: some tens of milliseconds of a small GPU, or of a slow processor
 // (products in software: 1.3 GFLOP/s have been seen on two cores). Short pieces go out several at a
@@ -116,8 +129,8 @@ void VulkanContext::cut_batches() {
   const auto on_host = [&](std::size_t i) { return steps[i].kind == Step::Kind::host; };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!on_host(i))
-      work_ +=
-          work_of(steps[i]) + start_of(*core_) * static_cast<double>(steps[i].dispatches.size());
+      work_ += work_of(steps[i], *program_) +
+               start_of(*core_) * static_cast<double>(steps[i].dispatches.size());
     if (i == 0 || on_host(i) != on_host(i - 1))
       batches_.push_back({.first = i, .on_host = on_host(i)});
     batches_.back().end = i + 1;
@@ -264,23 +277,38 @@ std::size_t VulkanContext::table_bytes() const {
 
 // ---- recording ---------------------------------------------------------------------------------
 
-Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {
+bool VulkanContext::is_in_place(std::size_t output, std::span<const VkBuffer> tensors) const {
+  if (tensors.empty()) return false;
+  const VkBuffer bound = tensors[program_->inputs.size() + output];
+  return bound && std::ranges::any_of(program_->updates, [&](const Update& u) {
+           return u.output == output && tensors[u.input] == bound;
+         });
+}
+
+Range VulkanContext::range(const Operand& o, std::uint64_t bytes,
+                           std::span<const VkBuffer> tensors) const {
   // Shaders read and write vectors of 16 bytes; every buffer is padded to at least that.
   const std::uint64_t rounded = std::max<std::uint64_t>(round_up(bytes, 16), 16);
+  if (o.update && is_in_place(o.update - 1, tensors))
+    return {tensors[program_->inputs.size() + o.update - 1],
+            o.offset - program_->update_offsets[o.update - 1], rounded};
   if (o.base == Operand::Base::device_arena) return {arena().handle(), o.offset, rounded};
   const auto* slice = static_cast<const Slice*>(program_->device_constants[o.index].get());
   return {slice->block->handle(), slice->offset + o.offset, rounded};
 }
 
-Result<Binding> VulkanContext::binding(const Step& s, const BufferUse& use) const {
+Result<Binding> VulkanContext::binding(const Step& s, const BufferUse& use,
+                                       std::span<const VkBuffer> tensors) const {
   const auto part = [&](Range whole) {
     whole.offset += use.offset;
     whole.bytes = use.bytes ? round_up(use.bytes, 16) : whole.bytes - use.offset;
     return Binding{whole, use.written};
   };
   switch (use.of) {
-    case BufferUse::Of::input: return part(range(s.inputs[use.index], s.input_bytes[use.index]));
-    case BufferUse::Of::output: return part(range(s.outputs[use.index], s.output_bytes[use.index]));
+    case BufferUse::Of::input:
+      return part(range(s.inputs[use.index], s.input_bytes[use.index], tensors));
+    case BufferUse::Of::output:
+      return part(range(s.outputs[use.index], s.output_bytes[use.index], tensors));
     case BufferUse::Of::scratch: return part({arena().handle(), s.scratch_offset, s.scratch_bytes});
     case BufferUse::Of::constant: {
       const auto* slice =
@@ -291,19 +319,33 @@ Result<Binding> VulkanContext::binding(const Step& s, const BufferUse& use) cons
   return Status(Code::internal, "a buffer of no kind");
 }
 
-Result<std::vector<Binding>> VulkanContext::bindings_of(const Step& s, const Dispatch& d) const {
+Result<std::vector<Binding>> VulkanContext::bindings_of(const Step& s, const Dispatch& d,
+                                                        std::span<const VkBuffer> tensors) const {
   std::vector<Binding> bindings;
   for (const BufferUse& use : d.buffers) {
-    QUERN_ASSIGN(bindings.emplace_back(), binding(s, use));
+    QUERN_ASSIGN(bindings.emplace_back(), binding(s, use, tensors));
   }
   return bindings;
 }
 
-Status VulkanContext::record_step(const Step& s, Recorder& recorder, std::uint32_t parts) const {
+bool VulkanContext::is_left_out(const Step& s, const Dispatch& d,
+                                std::span<const VkBuffer> tensors) const {
+  return std::ranges::any_of(s.updates, [&](const Update& u) {
+    const std::uint32_t update = s.outputs[u.output].update;
+    return update && is_in_place(update - 1, tensors) &&
+           std::ranges::find(d.buffers, BufferUse::input(u.input)) != d.buffers.end();
+  });
+}
+
+Status VulkanContext::record_step(const Step& s, std::span<const VkBuffer> tensors,
+                                  Recorder& recorder, std::uint32_t parts) const {
   const Base base = base_of(s);
+  bool is_first = true;
   for (const Dispatch& d : s.dispatches) {
-    if (parts > 1 && &d != &s.dispatches.front()) QUERN_TRY(recorder.cut());
-    QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
+    if (is_left_out(s, d, tensors)) continue;
+    if (parts > 1 && !is_first) QUERN_TRY(recorder.cut());
+    is_first = false;
+    QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d, tensors));
     Status recorded = recorder.dispatch(core_->candidate_of(d), bindings, base, parts);
     if (!recorded.ok())
       return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
@@ -328,7 +370,21 @@ std::vector<VkBuffer> VulkanContext::tensor_buffers() const {
   return buffers;
 }
 
-void VulkanContext::record_upload(const Transfer& t, VkBuffer tensor, Recorder& recorder) const {
+bool VulkanContext::is_left_out(const Transfer& t, std::span<const VkBuffer> tensors) const {
+  const auto number = tensor_number(t);
+  if (!number || tensors.empty()) return false;
+  const std::size_t inputs = program_->inputs.size();
+  if (*number >= inputs) return is_in_place(*number - inputs, tensors);
+  return std::ranges::any_of(program_->updates, [&](const Update& u) {
+    return u.input == *number && is_in_place(u.output, tensors);
+  });
+}
+
+void VulkanContext::record_upload(const Transfer& t, std::span<const VkBuffer> tensors,
+                                  Recorder& recorder) const {
+  if (is_left_out(t, tensors)) return;
+  const auto number = tensor_number(t);
+  const VkBuffer tensor = number ? tensors[*number] : VK_NULL_HANDLE;
   const Step& s = program_->steps[t.step];
   Range to = range(s.outputs[0], t.bytes);
   to.bytes = t.bytes;
@@ -338,7 +394,11 @@ void VulkanContext::record_upload(const Transfer& t, VkBuffer tensor, Recorder& 
     recorder.copy({staging(s).handle(), *t.staging, t.bytes}, to);
 }
 
-void VulkanContext::record_download(const Transfer& t, VkBuffer tensor, Recorder& recorder) const {
+void VulkanContext::record_download(const Transfer& t, std::span<const VkBuffer> tensors,
+                                    Recorder& recorder) const {
+  if (is_left_out(t, tensors)) return;
+  const auto number = tensor_number(t);
+  const VkBuffer tensor = number ? tensors[*number] : VK_NULL_HANDLE;
   const Step& s = program_->steps[t.step];
   Range from = range(s.inputs[0], t.bytes);
   from.bytes = t.bytes;
@@ -363,25 +423,22 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
   auto down = batch.down.begin();
   if (std::ranges::any_of(tensors, [](VkBuffer t) { return t != VK_NULL_HANDLE; }))
     recorder->acquire();  // other runs wrote them, or still read them
-  const auto tensor_of = [&](const Transfer& t) {
-    const auto number = tensor_number(t);
-    return number ? tensors[*number] : VK_NULL_HANDLE;
-  };
   for (std::size_t i = batch.first; i < batch.end; ++i) {
     const Step& s = program_->steps[i];
     if (stop) QUERN_TRY(stop->check());
     if (s.kind == Step::Kind::upload) {
-      record_upload(*up, tensor_of(*up), *recorder);
+      record_upload(*up, tensors, *recorder);
       ++up;
     } else if (s.kind == Step::Kind::download) {
-      record_download(*down, tensor_of(*down), *recorder);
+      record_download(*down, tensors, *recorder);
       ++down;
     } else {
       const std::uint32_t parts = cutting == Cutting::pieces ? most_parts(s) : 1;
-      const double work = work_of(s) / parts + start * static_cast<double>(s.dispatches.size());
+      const double work =
+          work_of(s, *program_) / parts + start * static_cast<double>(s.dispatches.size());
       const bool cuts = cutting == Cutting::pieces && recorded > 0 && recorded + work > piece;
       if (cuts) QUERN_TRY(recorder->cut());
-      QUERN_TRY(record_step(s, *recorder, parts));
+      QUERN_TRY(record_step(s, tensors, *recorder, parts));
       recorded = cuts || parts > 1 ? work : recorded + work;
     }
     if (ends) ends->push_back(recorder->commands_recorded());
@@ -399,7 +456,7 @@ VulkanContext::Cutting VulkanContext::cutting_for(const Stop* stop) const {
 
 std::uint32_t VulkanContext::most_parts(const Step& s) const {
   constexpr double most = 4096;
-  const double pieces = std::ceil(work_of(s) / piece_of(*core_));
+  const double pieces = std::ceil(work_of(s, *program_) / piece_of(*core_));
   return static_cast<std::uint32_t>(std::clamp(pieces, 1.0, most));
 }
 

@@ -103,8 +103,10 @@ class VulkanContext final : public ExecutionContext {
                                            std::span<const VkBuffer> tensors,
                                            std::vector<std::uint32_t>* ends,
                                            const Stop* stop) const;
-  void record_upload(const Transfer& transfer, VkBuffer tensor, Recorder& recorder) const;
-  void record_download(const Transfer& transfer, VkBuffer tensor, Recorder& recorder) const;
+  void record_upload(const Transfer& transfer, std::span<const VkBuffer> tensors,
+                     Recorder& recorder) const;
+  void record_download(const Transfer& transfer, std::span<const VkBuffer> tensors,
+                       Recorder& recorder) const;
   Status record_batches(Recording& recording, const Stop* stop) const;
   Status record_again(const Stop* stop);
   // The buffers of the current tensors; null: on the host.
@@ -116,13 +118,26 @@ class VulkanContext final : public ExecutionContext {
     const auto number = tensor_number(transfer);
     return number && tensors_[*number];
   }
-  Status record_step(const Step& step, Recorder& recorder, std::uint32_t parts) const;
-  Range range(const Step::Operand& operand, std::uint64_t bytes) const;
-  Result<Binding> binding(const Step& step, const BufferUse& use) const;
+  // Returns true if the output is an update whose input is the same tensor, so that the device
+  // works on the tensor itself.
+  bool is_in_place(std::size_t output, std::span<const VkBuffer> tensors) const;
+  // Returns true if this transfer would copy a tensor that the device works on itself.
+  bool is_left_out(const Transfer& transfer, std::span<const VkBuffer> tensors) const;
+  // Returns true if the dispatch brings to the result what a tensor in place has already.
+  bool is_left_out(const Step& step, const Dispatch& work, std::span<const VkBuffer> tensors) const;
+  Status record_step(const Step& step, std::span<const VkBuffer> tensors, Recorder& recorder,
+                     std::uint32_t parts) const;
+  // In the arena, among the constants, or, where a tensor is worked on in place, in its buffer.
+  // `tensors` may be empty.
+  Range range(const Step::Operand& operand, std::uint64_t bytes,
+              std::span<const VkBuffer> tensors = {}) const;
+  Result<Binding> binding(const Step& step, const BufferUse& use,
+                          std::span<const VkBuffer> tensors) const;
   Status tune() const;
   Result<std::uint32_t> fastest_candidate(const Step& step, const Dispatch& work) const;
   Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& candidate) const;
-  Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
+  Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work,
+                                           std::span<const VkBuffer> tensors = {}) const;
   Status make_pipelines(const Stop* stop);
   Status warm_up() const;
   // The host's part of the transfers: send() before the commands, fetch() after them.

@@ -68,8 +68,8 @@ class Session {
   // and for memory of an input, unless the plan makes this output of it in place
   // (docs/decoding.md).
   Status bind_output(std::size_t index, std::byte* data, std::size_t capacity);
-  // The same with a tensor of the executable's device: nothing is copied to the host, and after the
-  // run the tensor has the type of the output. It cannot be an input of the same run.
+  // With a tensor of the executable's device nothing is copied to the host, and after the run it
+  // has the type of the output. An input's own tensor is as its memory is above.
   Status bind_output(std::size_t index, std::shared_ptr<DeviceTensor> tensor);
   // Computes only these outputs; empty: all of them.
   Status request_outputs(std::span<const std::size_t> indices);

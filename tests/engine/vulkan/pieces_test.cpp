@@ -75,6 +75,25 @@ TEST_F(VulkanTest, ALaterRunInPiecesMakesNothing) {
   EXPECT_EQ(executable->device().counters().submissions, before + 1) << "without a deadline";
 }
 
+// A row that reads large weights once is no long work: its tokens come one submission each.
+TEST_F(VulkanTest, WeightsThatOneRowReadsGoOutWhole) {
+  const auto executable = compile(
+      [] {
+        GraphBuilder g("row");
+        const Operand x = floats(g, "x", {1, 1000});
+        g.output("y",
+                 g.matmul(g.matmul(x, weights(g, {1000, 5000}, 1)), weights(g, {5000, 2000}, 2)));
+        return must(g.build());
+      }(),
+      device_name());
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  run(*session, inputs);
+  const std::uint64_t before = executable->device().counters().submissions;
+  run(*session, inputs);
+  EXPECT_EQ(executable->device().counters().submissions, before + 1);
+}
+
 // A model whose only kernel takes seconds on a processor.
 struct LongWork {
   const char* name;
