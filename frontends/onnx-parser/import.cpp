@@ -254,12 +254,12 @@ void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
   if (problem_count_ == 0) add_map_outputs(scope.graph(), proto.outputs);
 }
 
-// The keys of maps, behind all outputs that the model names. A map that is declared a tensor is its
-// values alone.
+// The keys of maps, behind all outputs that the model names. One that the model does not declare a
+// map is its values alone.
 void Importer::add_map_outputs(Graph& graph, std::span<const ValueInfo> declared) {
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const auto keys = keys_.find(graph.outputs()[i]);
-    if (keys == keys_.end() || declared[i].type.kind == TypeProto::Kind::tensor) continue;
+    if (keys == keys_.end() || !map_type(declared[i].type)) continue;
     graph.add_output(keys->second, keys_name(declared, declared[i].name));
     graph.add_output_map({i, graph.outputs().size() - 1});
   }

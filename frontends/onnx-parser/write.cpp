@@ -98,6 +98,14 @@ void put(Writer& w, const ElementOf& e) {
   w.messages(1, e.type.element);
 }
 
+struct MapOf {
+  const TypeProto& type;
+};
+void put(Writer& w, const MapOf& m) {
+  w.number_if_any(1, m.type.elem_type);
+  w.messages(2, m.type.element);
+}
+
 struct Empty {};
 void put(Writer&, const Empty&) {}
 
@@ -106,7 +114,7 @@ void put(Writer& w, const TypeProto& type) {
     case TypeProto::Kind::none: return;
     case TypeProto::Kind::tensor: return w.message(1, TensorTypeOf{type});
     case TypeProto::Kind::sequence: return w.message(4, ElementOf{type});
-    case TypeProto::Kind::map: return w.message(5, Empty{});
+    case TypeProto::Kind::map: return w.message(5, MapOf{type});
     case TypeProto::Kind::opaque: return w.message(7, Empty{});
     case TypeProto::Kind::sparse_tensor: return w.message(8, Empty{});
     case TypeProto::Kind::optional: return w.message(9, ElementOf{type});

@@ -269,11 +269,13 @@ std::string map_model(std::string_view op, const Message& x, const Messages& att
 
 TEST(Maps, OfZipMapAreItsScoresAndTheLabels) {
   const Messages labels = {every("classlabels_int64s", std::vector<std::int64_t>{7, 0, 2})};
-  const std::string text = imported(map_model("ZipMap", feature_rows, labels, {}));
+  const std::string text =
+      imported(map_model("ZipMap", feature_rows, labels, sequence_of(map_type(i64, f32))));
   EXPECT_CONTAINS(text, "%1: f32[5,3] = Identity(%0)\n");
   EXPECT_CONTAINS(text, "= {7, 0, 2}\n");
   EXPECT_CONTAINS(text, "output %2 \"y.keys\"\n  output_map 0 1\n");
-  const auto model = import(map_model("ZipMap", feature_rows, labels, {}));
+  const auto model =
+      import(map_model("ZipMap", feature_rows, labels, sequence_of(map_type(i64, f32))));
   ASSERT_TRUE(model);
   ASSERT_EQ(model->graph.output_maps().size(), 1u);
   EXPECT_CONTAINS(ml_node("ZipMap", feature_rows, {words("classlabels_strings", {"a"})}),
@@ -282,8 +284,9 @@ TEST(Maps, OfZipMapAreItsScoresAndTheLabels) {
 
 // As in ONNX Runtime, where a later entry of a map replaces an earlier one.
 TEST(Maps, OfEqualLabelsTheLastCounts) {
-  const std::string text = imported(
-      map_model("ZipMap", feature_rows, {words("classlabels_strings", {"a", "b", "a"})}, {}));
+  const std::string text =
+      imported(map_model("ZipMap", feature_rows, {words("classlabels_strings", {"a", "b", "a"})},
+                         sequence_of(map_type(8, f32))));
   EXPECT_CONTAINS(text, "{1, 2}");
   EXPECT_CONTAINS(text, "f32[5,2] = Gather");
   EXPECT_CONTAINS(text, "string[2] = Gather");
@@ -298,8 +301,9 @@ TEST(Maps, AreHeldToWhatTheModelDeclares) {
   EXPECT_CONTAINS(declared(sequence_of(map_type(8, f32))),
                   "output 'y': is declared a map from string to f32, but is one from i64 to f32");
   EXPECT_CONTAINS(declared(sequence_of(map_type(f32, f32))), "keys of f32, wants string or i64");
-  // A tensor is the scores alone.
+  // A tensor is the scores alone, and so is what nothing is said of.
   EXPECT_EQ(declared(feature_rows).find("output_map"), std::string::npos);
+  EXPECT_EQ(declared({}).find("output_map"), std::string::npos);
   EXPECT_CONTAINS(imported(map_model("Binarizer", feature_rows, {}, map_type(i64, f32))),
                   "is declared a map, but is f32[5,3]");
 }

@@ -89,10 +89,16 @@ class GraphWriter {
     if (const MessageNode maker = index_.maker(name); maker != no_message_node) keep(maker);
   }
 
+  // Behind the outputs of the message come keys of maps: the nodes that make maps have them.
   void need_outputs() {
-    for (std::size_t i = 0; i < after_.outputs().size(); ++i) {
+    for (const MapParts& map : after_.output_maps()) {
+      literal_.insert(old_.outputs[map.values].name);
+      keep(index_.maker(old_.outputs[map.values].name));
+    }
+    for (std::size_t i = 0; i < old_.outputs.size(); ++i) {
       const ValueId v = after_.outputs()[i];
       const std::string_view name = old_.outputs[i].name;
+      if (std::ranges::count(after_.output_maps(), i, &MapParts::values)) continue;
       const bool is_passed_on = index_.name(v) != name;
       if (choices_[index(v)].kind == Kind::none || (is_passed_on && !after_.type(v).is_tensor())) {
         need_literally(name);
@@ -181,7 +187,7 @@ class GraphWriter {
   void name_outputs() {
     Names taken;
     for (const onnx::ValueInfo& output : old_.outputs) taken.insert(output.name);
-    for (std::size_t i = 0; i < after_.outputs().size(); ++i) {
+    for (std::size_t i = 0; i < old_.outputs.size(); ++i) {
       const ValueId v = after_.outputs()[i];
       const std::string_view wanted = old_.outputs[i].name;
       const Kind kind = choices_[index(v)].kind;
@@ -324,7 +330,7 @@ class GraphWriter {
     for (const onnx::ValueInfo& input : old_.inputs) made.insert(input.name);
     for (const onnx::TensorProto& t : initializers_) made.insert(t.name);
     made.insert(sparse_.begin(), sparse_.end());
-    for (std::size_t i = 0; i < after_.outputs().size(); ++i) {
+    for (std::size_t i = 0; i < old_.outputs.size(); ++i) {
       const std::string_view wanted = old_.outputs[i].name;
       if (!made.insert(wanted).second) continue;
       onnx::NodeProto node;
@@ -405,6 +411,8 @@ class GraphWriter {
 }  // namespace
 
 Status write_graph(EditedModel& model, const RewrittenGraph& graph, const GraphWriting& options) {
+  if (!graph.after.input_maps().empty())
+    return {Code::unsupported, "a model whose inputs are maps cannot be written"};
   QUERN_ASSIGN(const std::vector<MessageNode> order, onnx::execution_order(model.graph().nodes));
   return GraphWriter(model, graph, options, order).write();
 }
