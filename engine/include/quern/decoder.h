@@ -73,8 +73,8 @@ class Decoder {
     copied,
   };
 
-  // Compiles the model and takes the memory of the cache. A null device is the CPU. There a cache
-  // that the model joins with the new rows (Concat) is made to grow in place, if three tokens then
+  // Compiles the model and takes the memory of the cache. A null device is the CPU. A cache that
+  // the model joins with the new rows (Concat) is made to grow in place, if three tokens then
   // have the logits that they had before. Errors: those of Executable::compile(); not_found (a name
   // that the model must have); invalid_model (inputs or outputs of other types than those above, or
   // others that nothing sets); out_of_memory.
