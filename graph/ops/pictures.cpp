@@ -28,7 +28,7 @@ Status infer_picture_extent(InferContext& c) {
 
 // ---- decode_picture
 
-Status infer_with(InferContext& c, Dim height, Dim width) {
+Status infer_pixels(InferContext& c, Dim height, Dim width) {
   const std::int64_t channels = channels_of(c.op<DecodePicture>().format);
   c.set(0, DType::u8, Dims{height, width, channels});
   return {};
@@ -51,12 +51,12 @@ Result<Dims> given_extent(InferContext& c) {
 
 Status infer_decode_picture(InferContext& c) {
   QUERN_TRY(given_extent(c).status());
-  return infer_with(c, Dim(), Dim());
+  return infer_pixels(c, Dim(), Dim());
 }
 
 Status bound_decode_picture(InferContext& c) {
   QUERN_ASSIGN(const Dims extent, given_extent(c));
-  return infer_with(c, extent[0], extent[1]);
+  return infer_pixels(c, extent[0], extent[1]);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::uint32_t little_endian(Bytes b, std::size_t at, int bytes) {
   return value;
 }
 
-struct Header {
+struct BmpHeader {
   Extent extent;
   bool is_top_down = false;
   std::uint32_t bits = 0;
@@ -37,47 +37,47 @@ bool is_bmp(Bytes file) {
 }
 
 constexpr std::uint32_t core_size = 12;
-constexpr std::size_t info = 14;  // where the header of the picture begins
+constexpr std::size_t info_at = 14;  // where the header of the picture begins
 
 // The masks say which bits of a pixel are which colour. False: the picture is compressed.
-bool read_masks(Bytes file, std::uint32_t header_size, Header& h) {
+bool read_masks(Bytes file, std::uint32_t header_size, BmpHeader& h) {
   const std::uint32_t compression =
-      header_size == core_size ? 0 : little_endian(file, info + 16, 4);
+      header_size == core_size ? 0 : little_endian(file, info_at + 16, 4);
   if (compression != 0 && compression != 3 && compression != 6) return false;
   if (h.bits == 16) h.masks = {0x7C00, 0x03E0, 0x001F};
   if (h.bits == 32) h.masks = {0xFF0000, 0x00FF00, 0x0000FF};
   if (compression == 0) return true;
-  if ((h.bits != 16 && h.bits != 32) || file.size() < info + 52) return false;
-  for (std::size_t i = 0; i < 3; ++i) h.masks[i] = little_endian(file, info + 40 + 4 * i, 4);
+  if ((h.bits != 16 && h.bits != 32) || file.size() < info_at + 52) return false;
+  for (std::size_t i = 0; i < 3; ++i) h.masks[i] = little_endian(file, info_at + 40 + 4 * i, 4);
   return true;
 }
 
-bool read_palette(Bytes file, std::uint32_t header_size, Header& h) {
+bool read_palette(Bytes file, std::uint32_t header_size, BmpHeader& h) {
   if (h.bits > 8) return true;
   const bool is_core = header_size == core_size;
-  const std::uint32_t used = is_core ? 0 : little_endian(file, info + 32, 4);
+  const std::uint32_t used = is_core ? 0 : little_endian(file, info_at + 32, 4);
   const std::uint32_t most = 1U << h.bits;
   h.colours = used == 0 || used > most ? most : used;
-  h.palette = static_cast<std::uint32_t>(info) + header_size;
+  h.palette = static_cast<std::uint32_t>(info_at) + header_size;
   h.palette_entry = is_core ? 3 : 4;
-  return file.size() >= std::uint64_t{h.palette} + h.colours * h.palette_entry;
+  return file.size() >= h.palette + std::uint64_t{h.colours} * h.palette_entry;
 }
 
-std::optional<Header> read_header(Bytes file) {
-  if (file.size() < info + core_size) return std::nullopt;
-  Header h;
+std::optional<BmpHeader> read_bmp_header(Bytes file) {
+  if (file.size() < info_at + core_size) return std::nullopt;
+  BmpHeader h;
   h.data = little_endian(file, 10, 4);
-  const std::uint32_t size = little_endian(file, info, 4);
+  const std::uint32_t size = little_endian(file, info_at, 4);
   const bool is_core = size == core_size;
-  if (!is_core && (size < 40 || size > 1024 || file.size() < info + size)) return std::nullopt;
+  if (!is_core && (size < 40 || size > 1024 || file.size() < info_at + size)) return std::nullopt;
   const auto number = [&](std::size_t at) {
-    return is_core ? static_cast<std::int64_t>(little_endian(file, info + 4 + at / 2, 2))
-                   : static_cast<std::int32_t>(little_endian(file, info + 4 + at, 4));
+    return is_core ? static_cast<std::int64_t>(little_endian(file, info_at + 4 + at / 2, 2))
+                   : static_cast<std::int32_t>(little_endian(file, info_at + 4 + at, 4));
   };
   const std::int64_t height = number(4);
   h.is_top_down = height < 0;
   const auto extent = extent_from(number(0), std::abs(height));
-  h.bits = little_endian(file, info + (is_core ? 10 : 14), 2);
+  h.bits = little_endian(file, info_at + (is_core ? 10 : 14), 2);
   const bool is_known =
       h.bits == 1 || h.bits == 4 || h.bits == 8 || h.bits == 16 || h.bits == 24 || h.bits == 32;
   if (!extent || !is_known || !read_masks(file, size, h) || !read_palette(file, size, h))
@@ -87,7 +87,7 @@ std::optional<Header> read_header(Bytes file) {
 }
 
 Result<std::optional<Extent>> extent_of_bmp(Bytes file) {
-  const auto h = read_header(file);
+  const auto h = read_bmp_header(file);
   return h ? std::optional(h->extent) : std::nullopt;
 }
 
@@ -99,7 +99,7 @@ std::uint8_t under(std::uint32_t mask, std::uint32_t value) {
   return static_cast<std::uint8_t>((v * 255 + most / 2) / most);
 }
 
-void read_row(Bytes file, const Header& h, Bytes row, std::uint8_t* to) {
+void read_bmp_row(Bytes file, const BmpHeader& h, Bytes row, std::uint8_t* to) {
   for (std::size_t x = 0; x < static_cast<std::size_t>(h.extent.width); ++x, to += 3) {
     if (h.bits <= 8) {
       const std::size_t bit = x * h.bits;
@@ -118,15 +118,15 @@ void read_row(Bytes file, const Header& h, Bytes row, std::uint8_t* to) {
 }
 
 Result<bool> decode_bmp(Bytes file, Extent extent, std::uint8_t* pixels) {
-  const auto h = read_header(file);
+  const auto h = read_bmp_header(file);
   if (!h) return false;
   const auto rows = static_cast<std::uint64_t>(extent.height);
   const std::uint64_t bytes = h->row_bytes() * rows;
-  if (h->data < info || h->data > file.size() || file.size() - h->data < bytes) return false;
+  if (h->data < info_at || h->data > file.size() || file.size() - h->data < bytes) return false;
   for (std::uint64_t y = 0; y < rows; ++y) {
     const std::uint64_t from = h->is_top_down ? y : rows - 1 - y;
     const Bytes row = file.subspan(h->data + from * h->row_bytes(), h->row_bytes());
-    read_row(file, *h, row, pixels + 3 * y * static_cast<std::uint64_t>(extent.width));
+    read_bmp_row(file, *h, row, pixels + 3 * y * static_cast<std::uint64_t>(extent.width));
   }
   return true;
 }

@@ -26,6 +26,12 @@ struct Format {
 
 extern const Format bmp, pnm, png, jpeg, jpeg_2000, tiff, webp;
 
+// A file in memory, for a library that reads by functions.
+struct FileSource {
+  Bytes file;
+  std::uint64_t at = 0;
+};
+
 inline bool begins_with(Bytes file, std::string_view magic, std::size_t at = 0) {
   if (file.size() < at + magic.size()) return false;
   for (std::size_t i = 0; i < magic.size(); ++i)

@@ -36,18 +36,18 @@ const Turbo& turbo() {
 }
 
 // A decompressor, and what the header of the file says.
-class Decompressor {
+class JpegDecompressor {
  public:
-  explicit Decompressor(Bytes file) : file_(file), handle_(turbo().open()) {
+  explicit JpegDecompressor(Bytes file) : file_(file), handle_(turbo().open()) {
     int subsampling = 0;
     is_read_ = handle_ && turbo().header(handle_, file.data(), file.size(), &width_, &height_,
                                          &subsampling, &colours_) == 0;
   }
-  ~Decompressor() {
+  ~JpegDecompressor() {
     if (handle_) turbo().close(handle_);
   }
-  Decompressor(const Decompressor&) = delete;
-  Decompressor& operator=(const Decompressor&) = delete;
+  JpegDecompressor(const JpegDecompressor&) = delete;
+  JpegDecompressor& operator=(const JpegDecompressor&) = delete;
 
   std::optional<Extent> extent() const {
     return is_read_ ? extent_from(width_, height_) : std::nullopt;
@@ -83,12 +83,12 @@ bool is_jpeg(Bytes file) {
 
 Result<std::optional<Extent>> extent_of_jpeg(Bytes file) {
   QUERN_TRY(turbo().library.check());
-  return Decompressor(file).extent();
+  return JpegDecompressor(file).extent();
 }
 
 Result<bool> decode_jpeg(Bytes file, Extent extent, std::uint8_t* pixels) {
   QUERN_TRY(turbo().library.check());
-  const Decompressor d(file);
+  const JpegDecompressor d(file);
   if (!(d.extent() == extent) || !d.run(pixels)) return false;
   if (d.is_cmyk()) rgb_of_cmyk(pixels, extent.pixels());
   return true;

@@ -11,27 +11,27 @@ namespace quern::pictures {
 namespace {
 
 // openjpeg.h of 2.5, whose soname has been 7 since 2.1.
-struct Component {
+struct Jp2Component {
   std::uint32_t dx, dy, width, height, x0, y0, bits, bits_before, is_signed, levels, factor;
   std::int32_t* data;
   std::uint16_t alpha;
 };
-struct Image {
+struct Jp2Image {
   std::uint32_t x0, y0, x1, y1, components;
   int colours;
-  Component* component;
+  Jp2Component* component;
   std::uint8_t* profile;
   std::uint32_t profile_bytes;
 };
-using Read = std::size_t (*)(void*, std::size_t, void*);
-using Skip = std::int64_t (*)(std::int64_t, void*);
-using Seek = int (*)(std::int64_t, void*);
+using Jp2Read = std::size_t (*)(void*, std::size_t, void*);
+using Jp2Skip = std::int64_t (*)(std::int64_t, void*);
+using Jp2Seek = int (*)(std::int64_t, void*);
 constexpr int codestream = 0;  // OPJ_CODEC_J2K
 constexpr int jp2 = 2;         // OPJ_CODEC_JP2
 constexpr int ycc = 3;         // OPJ_CLRSPC_SYCC
 constexpr int for_reading = 1;
 // Room for opj_dparameters_t (8,252 bytes in 2.5), and more; the library fills in defaults.
-struct Parameters {
+struct Jp2Parameters {
   alignas(16) std::array<std::byte, 16384> bytes{};
 };
 
@@ -39,18 +39,18 @@ struct OpenJpeg {
   Library library{"JPEG 2000", "libopenjp2-7", {"libopenjp2.so.7"}};
   void* (*make_stream)(int) = nullptr;
   void (*free_stream)(void*) = nullptr;
-  void (*set_read)(void*, Read) = nullptr;
-  void (*set_skip)(void*, Skip) = nullptr;
-  void (*set_seek)(void*, Seek) = nullptr;
+  void (*set_read)(void*, Jp2Read) = nullptr;
+  void (*set_skip)(void*, Jp2Skip) = nullptr;
+  void (*set_seek)(void*, Jp2Seek) = nullptr;
   void (*set_data)(void*, void*, void (*)(void*)) = nullptr;
   void (*set_length)(void*, std::uint64_t) = nullptr;
   void* (*make_codec)(int) = nullptr;
   void (*free_codec)(void*) = nullptr;
   void (*defaults)(void*) = nullptr;
   int (*set_up)(void*, void*) = nullptr;
-  int (*header)(void*, void*, Image**) = nullptr;
-  int (*decode)(void*, void*, Image*) = nullptr;
-  void (*free_image)(Image*) = nullptr;
+  int (*header)(void*, void*, Jp2Image**) = nullptr;
+  int (*decode)(void*, void*, Jp2Image*) = nullptr;
+  void (*free_image)(Jp2Image*) = nullptr;
 
   OpenJpeg() {
     library.find("opj_stream_default_create", make_stream);
@@ -75,28 +75,23 @@ const OpenJpeg& openjpeg() {
   return opened;
 }
 
-// A file in memory.
-struct Source {
-  Bytes file;
-  std::size_t at = 0;
-};
-
-std::size_t read_source(void* to, std::size_t wanted, void* source) {
-  auto& s = *static_cast<Source*>(source);
-  const std::size_t bytes = std::min(wanted, s.file.size() - s.at);
+std::size_t read_jp2(void* to, std::size_t wanted, void* source) {
+  auto& s = *static_cast<FileSource*>(source);
+  const auto bytes =
+      static_cast<std::size_t>(std::min<std::uint64_t>(wanted, s.file.size() - s.at));
   if (bytes == 0) return static_cast<std::size_t>(-1);  // the end
   std::memcpy(to, s.file.data() + s.at, bytes);
   s.at += bytes;
   return bytes;
 }
-int seek_source(std::int64_t to, void* source) {
-  auto& s = *static_cast<Source*>(source);
+int seek_jp2(std::int64_t to, void* source) {
+  auto& s = *static_cast<FileSource*>(source);
   if (to < 0 || static_cast<std::uint64_t>(to) > s.file.size()) return 0;
   s.at = static_cast<std::size_t>(to);
   return 1;
 }
-std::int64_t skip_source(std::int64_t by, void* source) {
-  auto& s = *static_cast<Source*>(source);
+std::int64_t skip_jp2(std::int64_t by, void* source) {
+  auto& s = *static_cast<FileSource*>(source);
   const auto left = static_cast<std::int64_t>(s.file.size() - s.at);
   if (by < 0 || left == 0) return -1;
   s.at += static_cast<std::size_t>(std::min(by, left));
@@ -107,61 +102,61 @@ bool is_codestream(Bytes file) {
   return begins_with(file, "\xff\x4f\xff\x51");
 }
 
-class Decoder {
+class Jp2Decoder {
  public:
-  explicit Decoder(Bytes file) : source_{file} {
+  explicit Jp2Decoder(Bytes file) : source_{file} {
     const OpenJpeg& o = openjpeg();
     codec_ = o.make_codec(is_codestream(file) ? codestream : jp2);
     stream_ = o.make_stream(for_reading);
     if (!codec_ || !stream_) return;
     o.set_data(stream_, &source_, nullptr);
     o.set_length(stream_, file.size());
-    o.set_read(stream_, read_source);
-    o.set_skip(stream_, skip_source);
-    o.set_seek(stream_, seek_source);
-    Parameters parameters;
+    o.set_read(stream_, read_jp2);
+    o.set_skip(stream_, skip_jp2);
+    o.set_seek(stream_, seek_jp2);
+    Jp2Parameters parameters;
     o.defaults(parameters.bytes.data());
     is_read_ = o.set_up(codec_, parameters.bytes.data()) && o.header(stream_, codec_, &image_) &&
                image_ && is_understood();
   }
-  ~Decoder() {
+  ~Jp2Decoder() {
     const OpenJpeg& o = openjpeg();
     if (image_) o.free_image(image_);
     if (stream_) o.free_stream(stream_);
     if (codec_) o.free_codec(codec_);
   }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  Jp2Decoder(const Jp2Decoder&) = delete;
+  Jp2Decoder& operator=(const Jp2Decoder&) = delete;
 
   std::optional<Extent> extent() const {
     if (!is_read_) return std::nullopt;
     return extent_from(std::int64_t{image_->x1} - image_->x0,
                        std::int64_t{image_->y1} - image_->y0);
   }
-  const Image* run() {
+  const Jp2Image* run() {
     const bool is_done = openjpeg().decode(codec_, stream_, image_) && is_understood();
     return is_done ? image_ : nullptr;
   }
 
  private:
-  // Each sample is one of a pixel.
+  // Each sample_of is one of a pixel.
   bool is_understood() const {
     if (image_->components < 1 || image_->components > 4) return false;
     return std::all_of(
-        image_->component, image_->component + image_->components, [&](const Component& c) {
+        image_->component, image_->component + image_->components, [&](const Jp2Component& c) {
           return c.dx == 1 && c.dy == 1 && c.bits >= 1 && c.bits <= 16 &&
                  c.width == image_->x1 - image_->x0 && c.height == image_->y1 - image_->y0;
         });
   }
 
-  Source source_;
+  FileSource source_;
   void* codec_ = nullptr;
   void* stream_ = nullptr;
-  Image* image_ = nullptr;
+  Jp2Image* image_ = nullptr;
   bool is_read_ = false;
 };
 
-std::uint8_t sample(const Component& c, std::int64_t i) {
+std::uint8_t sample_of(const Jp2Component& c, std::int64_t i) {
   const std::int64_t most = (std::int64_t{1} << c.bits) - 1;
   const std::int64_t zero = c.is_signed ? std::int64_t{1} << (c.bits - 1) : 0;
   const std::int64_t value = std::clamp<std::int64_t>(c.data[i] + zero, 0, most);
@@ -189,14 +184,14 @@ bool is_jpeg_2000(Bytes file) {
 
 Result<std::optional<Extent>> extent_of_jpeg_2000(Bytes file) {
   QUERN_TRY(openjpeg().library.check());
-  return Decoder(file).extent();
+  return Jp2Decoder(file).extent();
 }
 
 Result<bool> decode_jpeg_2000(Bytes file, Extent extent, std::uint8_t* pixels) {
   QUERN_TRY(openjpeg().library.check());
-  Decoder decoder(file);
+  Jp2Decoder decoder(file);
   if (!(decoder.extent() == extent)) return false;
-  const Image* image = decoder.run();
+  const Jp2Image* image = decoder.run();
   if (!image || !(decoder.extent() == extent)) return false;
   const bool has_colours = image->components >= 3;
   for (std::size_t k = 0; k < (has_colours ? 3 : 1); ++k)
@@ -204,7 +199,7 @@ Result<bool> decode_jpeg_2000(Bytes file, Extent extent, std::uint8_t* pixels) {
   for (std::int64_t i = 0; i < extent.pixels(); ++i) {
     for (std::size_t k = 0; k < 3; ++k)
       pixels[3 * i + static_cast<std::int64_t>(k)] =
-          sample(image->component[has_colours ? k : 0], i);
+          sample_of(image->component[has_colours ? k : 0], i);
     if (has_colours && image->colours == ycc) rgb_of_ycc(pixels + 3 * i);
   }
   return true;

@@ -8,7 +8,7 @@
 namespace quern::pictures {
 namespace {
 
-struct Map {
+struct PortableMap {
   Extent extent;
   char kind = 0;           // '1' to '6'
   std::uint32_t most = 1;  // the value of white
@@ -48,8 +48,8 @@ std::optional<std::uint32_t> take_number(Bytes file, std::size_t& at, std::size_
   return digits > 0 ? std::optional(value) : std::nullopt;
 }
 
-std::optional<Map> read_header(Bytes file) {
-  Map m;
+std::optional<PortableMap> read_pnm_header(Bytes file) {
+  PortableMap m;
   m.kind = static_cast<char>(file[1]);
   m.data = 2;
   const auto width = take_number(file, m.data);
@@ -66,14 +66,14 @@ std::optional<Map> read_header(Bytes file) {
 }
 
 Result<std::optional<Extent>> extent_of_pnm(Bytes file) {
-  const auto m = read_header(file);
+  const auto m = read_pnm_header(file);
   return m ? std::optional(m->extent) : std::nullopt;
 }
 
 // The samples of a map, one after the other; none: the file ends.
-class Samples {
+class PnmSamples {
  public:
-  Samples(Bytes file, const Map& map) : file_(file), map_(map), at_(map.data) {}
+  PnmSamples(Bytes file, const PortableMap& map) : file_(file), map_(map), at_(map.data) {}
 
   std::optional<std::uint8_t> next() {
     const auto value = map_.is_text()   ? take_number(file_, at_, map_.is_bits() ? 1 : 9)
@@ -106,15 +106,15 @@ class Samples {
   }
 
   Bytes file_;
-  const Map& map_;
+  const PortableMap& map_;
   std::size_t at_;
   int bit_ = 0;
 };
 
 Result<bool> decode_pnm(Bytes file, Extent extent, std::uint8_t* pixels) {
-  const auto m = read_header(file);
+  const auto m = read_pnm_header(file);
   if (!m) return false;
-  Samples samples(file, *m);
+  PnmSamples samples(file, *m);
   for (std::int64_t y = 0; y < extent.height; ++y) {
     for (std::int64_t x = 0; x < extent.width; ++x, pixels += 3) {
       for (std::size_t k = 0; k < 3; ++k) {

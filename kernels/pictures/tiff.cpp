@@ -11,14 +11,15 @@ namespace quern::pictures {
 namespace {
 
 // tiffio.h: a file is what these functions read.
-using Size = std::ptrdiff_t;
-using Read = Size (*)(void*, void*, Size);
-using Seek = std::uint64_t (*)(void*, std::uint64_t, int);
-using Close = int (*)(void*);
-using Length = std::uint64_t (*)(void*);
-using Map = int (*)(void*, void**, std::uint64_t*);
-using Unmap = void (*)(void*, void*, std::uint64_t);
-using Handler = int (*)(void* file, void* user, const char* module, const char* format, va_list);
+using TiffSize = std::ptrdiff_t;
+using TiffRead = TiffSize (*)(void*, void*, TiffSize);
+using TiffSeek = std::uint64_t (*)(void*, std::uint64_t, int);
+using TiffClose = int (*)(void*);
+using TiffLength = std::uint64_t (*)(void*);
+using TiffMap = int (*)(void*, void**, std::uint64_t*);
+using TiffUnmap = void (*)(void*, void*, std::uint64_t);
+using TiffHandler = int (*)(void* file, void* user, const char* module, const char* format,
+                            va_list);
 constexpr std::uint32_t width_tag = 256;
 constexpr std::uint32_t length_tag = 257;
 constexpr int from_top_left = 1;  // ORIENTATION_TOPLEFT
@@ -26,16 +27,16 @@ constexpr int stop_at_errors = 1;
 
 struct Tiff {
   Library library{"TIFF", "libtiff6", {"libtiff.so.6"}};
-  void* (*open)(const char*, const char*, void*, Read, Read, Seek, Close, Length, Map, Unmap,
-                void*) = nullptr;
+  void* (*open)(const char*, const char*, void*, TiffRead, TiffRead, TiffSeek, TiffClose,
+                TiffLength, TiffMap, TiffUnmap, void*) = nullptr;
   void (*close)(void*) = nullptr;
   int (*field)(void*, std::uint32_t, ...) = nullptr;
   int (*read)(void*, std::uint32_t, std::uint32_t, std::uint32_t*, int, int) = nullptr;
   void* (*make_options)() = nullptr;
   void (*free_options)(void*) = nullptr;
-  void (*limit_memory)(void*, Size) = nullptr;
-  void (*on_error)(void*, Handler, void*) = nullptr;
-  void (*on_warning)(void*, Handler, void*) = nullptr;
+  void (*limit_memory)(void*, TiffSize) = nullptr;
+  void (*on_error)(void*, TiffHandler, void*) = nullptr;
+  void (*on_warning)(void*, TiffHandler, void*) = nullptr;
 
   Tiff() {
     library.find("TIFFClientOpenExt", open);
@@ -55,39 +56,33 @@ const Tiff& tiff_functions() {
   return opened;
 }
 
-// A file in memory.
-struct Source {
-  Bytes file;
-  std::uint64_t at = 0;
-};
-
-Size read_source(void* source, void* to, Size wanted) {
-  auto& s = *static_cast<Source*>(source);
+TiffSize read_tiff(void* source, void* to, TiffSize wanted) {
+  auto& s = *static_cast<FileSource*>(source);
   const std::uint64_t left = s.at < s.file.size() ? s.file.size() - s.at : 0;
   const auto bytes = static_cast<std::size_t>(
-      std::min<std::uint64_t>(left, static_cast<std::uint64_t>(std::max<Size>(wanted, 0))));
+      std::min<std::uint64_t>(left, static_cast<std::uint64_t>(std::max<TiffSize>(wanted, 0))));
   if (bytes > 0) std::memcpy(to, s.file.data() + s.at, bytes);
   s.at += bytes;
-  return static_cast<Size>(bytes);
+  return static_cast<TiffSize>(bytes);
 }
-Size write_nothing(void*, void*, Size) {
+TiffSize write_no_tiff(void*, void*, TiffSize) {
   return 0;
 }
-std::uint64_t seek_source(void* source, std::uint64_t by, int from) {
-  auto& s = *static_cast<Source*>(source);
+std::uint64_t seek_tiff(void* source, std::uint64_t by, int from) {
+  auto& s = *static_cast<FileSource*>(source);
   s.at = by + (from == SEEK_CUR ? s.at : from == SEEK_END ? s.file.size() : 0);
   return s.at;
 }
-int close_source(void*) {
+int close_tiff(void*) {
   return 0;
 }
-std::uint64_t length_of_source(void* source) {
-  return static_cast<Source*>(source)->file.size();
+std::uint64_t length_of_tiff(void* source) {
+  return static_cast<FileSource*>(source)->file.size();
 }
-int map_nothing(void*, void**, std::uint64_t*) {
+int map_no_tiff(void*, void**, std::uint64_t*) {
   return 0;
 }
-void unmap_nothing(void*, void*, std::uint64_t) {}
+void unmap_no_tiff(void*, void*, std::uint64_t) {}
 // The library would print what is wrong.
 int say_nothing(void*, void*, const char*, const char*, va_list) {
   return 1;
@@ -99,11 +94,11 @@ class TiffFile {
     const Tiff& t = tiff_functions();
     void* const options = t.make_options();
     if (!options) return;
-    t.limit_memory(options, Size{4} * most_pixels);
+    t.limit_memory(options, TiffSize{4} * most_pixels);
     t.on_error(options, say_nothing, nullptr);
     t.on_warning(options, say_nothing, nullptr);
-    handle_ = t.open("picture", "r", &source_, read_source, write_nothing, seek_source,
-                     close_source, length_of_source, map_nothing, unmap_nothing, options);
+    handle_ = t.open("picture", "r", &source_, read_tiff, write_no_tiff, seek_tiff, close_tiff,
+                     length_of_tiff, map_no_tiff, unmap_no_tiff, options);
     t.free_options(options);
   }
   ~TiffFile() {
@@ -128,7 +123,7 @@ class TiffFile {
   }
 
  private:
-  Source source_;
+  FileSource source_;
   void* handle_ = nullptr;
 };
 

@@ -29,13 +29,13 @@ Status regex_full_match_reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation implementations[] = {{"rows", select_regex_rows}};
+constexpr CpuImplementation regex_implementations[] = {{"rows", select_regex_rows}};
 
 }  // namespace
 
 const OpKernels& RegexFullMatch::kernels() {
   static constexpr OpKernels table{.reference = {regex_full_match_reference},
-                                   .cpu = implementations};
+                                   .cpu = regex_implementations};
   return table;
 }
 

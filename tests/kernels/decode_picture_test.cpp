@@ -38,16 +38,16 @@ std::optional<Pixels> decoded(const Pixels& file, Extent* extent = nullptr) {
   return pixels;
 }
 
-struct Row {
+struct PictureFile {
   std::string file, pixels, package;
 };
-const Row rows[] = {{"squares.bmp", "squares.rgb", ""},
-                    {"squares.ppm", "squares.rgb", ""},
-                    {"squares.png", "squares.rgb", "libstb0"},
-                    {"squares.jpg", "squares.jpg.rgb", "libturbojpeg0"},
-                    {"squares.jp2", "squares.rgb", "libopenjp2-7"},
-                    {"squares.tif", "squares.rgb", "libtiff6"},
-                    {"squares.webp", "squares.webp.rgb", "libwebp7"}};
+const PictureFile squares[] = {{"squares.bmp", "squares.rgb", ""},
+                               {"squares.ppm", "squares.rgb", ""},
+                               {"squares.png", "squares.rgb", "libstb0"},
+                               {"squares.jpg", "squares.jpg.rgb", "libturbojpeg0"},
+                               {"squares.jp2", "squares.rgb", "libopenjp2-7"},
+                               {"squares.tif", "squares.rgb", "libtiff6"},
+                               {"squares.webp", "squares.webp.rgb", "libwebp7"}};
 
 bool is_switched_off() {
   const char* text = std::getenv("QUERN_PICTURES");
@@ -55,7 +55,7 @@ bool is_switched_off() {
 }
 
 TEST(Pictures, OfEveryFormatAsPillowReadsThem) {
-  for (const Row& row : rows) {
+  for (const PictureFile& row : squares) {
     const Pixels file = read_file(row.file);
     ASSERT_FALSE(file.empty()) << row.file;
     const auto extent = pictures::extent_of(file);
@@ -74,7 +74,7 @@ TEST(Pictures, OfEveryFormatAsPillowReadsThem) {
 
 TEST(Pictures, WithoutLibrariesBmpAndPnmRemain) {
   if (!is_switched_off()) GTEST_SKIP() << "QUERN_PICTURES is not off";
-  for (const Row& row : rows) {
+  for (const PictureFile& row : squares) {
     const auto extent = pictures::extent_of(read_file(row.file));
     EXPECT_EQ(extent.has_value(), row.package.empty()) << row.file;
     if (!extent) EXPECT_CONTAINS(extent.error().message(), "QUERN_PICTURES is off");
@@ -85,7 +85,7 @@ TEST(Pictures, WithoutLibrariesBmpAndPnmRemain) {
 TEST(Pictures, BrokenFilesAreEmptyOrDecoded) {
   std::uint32_t seed = 1;
   const auto random = [&] { return (seed = seed * 1664525 + 1013904223) >> 8; };
-  for (const Row& row : rows) {
+  for (const PictureFile& row : squares) {
     const Pixels file = read_file(row.file);
     for (std::size_t n = 0; n < file.size(); n += n < 100 ? 1 : 61)
       (void)decoded({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n)});
@@ -97,7 +97,7 @@ TEST(Pictures, BrokenFilesAreEmptyOrDecoded) {
       if (extent && extent->pixels() < 1 << 16) (void)decoded(changed);
     }
   }
-  for (const Row& row : {rows[0], rows[1]}) {
+  for (const PictureFile& row : {squares[0], squares[1]}) {
     Pixels file = read_file(row.file);
     file.pop_back();
     EXPECT_FALSE(decoded(file)) << row.file;

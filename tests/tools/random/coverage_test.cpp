@@ -49,7 +49,7 @@ std::set<std::string> accepted_operators() {
 TEST(RandomModel, EveryOperatorOfTheParserOccursOrIsLeftOutForAReason) {
   std::set<std::string> missing = accepted_operators();
   for (const auto& [name, reason] : left_out()) EXPECT_EQ(missing.erase(name), 1u) << name;
-  for (std::uint64_t seed = 0; seed < 4000 && !missing.empty(); ++seed) {
+  for (std::uint64_t seed = 0; seed < 8000 && !missing.empty(); ++seed) {
     std::set<std::string> found;
     add_operators(make_random_model({.seed = seed}).graph(), found);
     for (const std::string& name : found) {
