@@ -53,5 +53,5 @@ function(quern_shared name kind map)
   add_library(quern::${alias} ALIAS quern_${name})
   set_target_properties(quern_${name} PROPERTIES
     CXX_VISIBILITY_PRESET hidden OUTPUT_NAME ${output} LINK_DEPENDS "${map}" EXPORT_NAME ${alias}
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${name}" VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 endfunction()

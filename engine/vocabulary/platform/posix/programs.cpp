@@ -51,10 +51,13 @@ std::vector<char*> environment_with(const std::vector<std::string>& variables) {
       return text.starts_with(v.substr(0, v.find('=') + 1));
     });
   };
+  std::size_t count = 0;
+  while (environ && environ[count]) ++count;
   std::vector<char*> all;
+  all.reserve(variables.size() + count + 1);
   for (const std::string& v : variables) all.push_back(const_cast<char*>(v.c_str()));
-  for (char** variable = environ; variable && *variable; ++variable)
-    if (!is_set(*variable)) all.push_back(*variable);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!is_set(environ[i])) all.push_back(environ[i]);
   all.push_back(nullptr);
   return all;
 }
@@ -111,6 +114,7 @@ bool Program::start(std::vector<std::string> words, const std::vector<std::strin
   const std::string program = words[0].empty() ? "/proc/self/exe" : words[0];
   if (words[0].empty()) words[0] = "quern";
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& w : words) arguments.push_back(w.data());
   arguments.push_back(nullptr);
   const std::vector<char*> environment = environment_with(variables);
@@ -200,6 +204,7 @@ std::optional<Child> fork_child(const std::function<int(const WriteToParent&)>& 
 
 void wait_for_news(std::span<const int> pipes, milliseconds longest) {
   std::vector<pollfd> polled;
+  polled.reserve(pipes.size());
   for (const int pipe : pipes) polled.push_back({pipe, POLLIN, 0});
   ::poll(polled.data(), polled.size(), poll_time(longest));
 }
