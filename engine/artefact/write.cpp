@@ -289,7 +289,7 @@ class Maker {
     artefact.packed = packed_;
     artefact.constants = constants_.tensors();
     artefact.notes = notes_;
-    artefact.contents = {.bytes = header.data_offset + header.data_bytes,
+    artefact.contents = {.bytes = static_cast<std::size_t>(header.data_offset + header.data_bytes),
                          .plans = tables_.plans.size(),
                          .packed_bytes = packed_bytes_,
                          .constant_bytes = constant_bytes_,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_sentence = 500;
 // More than any machine has: what a plan adds to it does not overflow.
-constexpr std::size_t most_workspace = std::size_t{1} << 46;
+constexpr std::size_t most_workspace = std::size_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
 
 // A dimension as functions see it: names are numbers below -1.
 std::int64_t shown(Dim d) {
