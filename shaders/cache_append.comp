@@ -23,6 +23,7 @@ layout(push_constant) uniform Push {
   uint rows;
   uint all;
   uint strides[3];  // of the source: from sequence to sequence, head, row
+  uint zero;  // 0, which as a constant of 8 or 16 bits would ask for arithmetic of such
 };
 
 void main() {
@@ -40,6 +41,6 @@ void main() {
   } else if (r < first) {
     y[to] = source[from];
   } else if (r - first >= rows) {
-    y[to] = ELEMENT(0);
+    y[to] = ELEMENT(zero);
   }
 }

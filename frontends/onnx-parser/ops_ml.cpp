@@ -33,6 +33,12 @@ void want_parameters(NodeImport& n, std::string_view name, std::size_t count) {
   n.fail(cat("attribute '", name, "' has ", count, " numbers for ", features.value(), " features"));
 }
 
+// A rank that only the data tells is taken for one of these.
+void want_rows_of_numbers(NodeImport& n) {
+  if (n.dtype(n.in(0)) == DType::string || n.rank(n.in(0)).value_or(0) > 2)
+    n.unsupported("takes rows of numbers");
+}
+
 // (x - offset) * scale
 void import_scaler(NodeImport& n) {
   const std::vector<float> offset = n.numbers("offset");
@@ -42,8 +48,7 @@ void import_scaler(NodeImport& n) {
                       " for 'scale', wants as many"));
   want_parameters(n, "scale", scale.size());
   const DType type = n.dtype(n.in(0)) == DType::f64 ? DType::f64 : DType::f32;
-  if (n.dtype(n.in(0)) == DType::string || n.known_rank(n.in(0)) > 2)
-    n.unsupported("takes rows of numbers");
+  want_rows_of_numbers(n);
   if (!n.ok()) return;
   const ValueId x = cast(n, n.in(0), type);
   const ValueId moved = sub(n, x, float_list(n, type, offset));
@@ -58,8 +63,7 @@ enum class Norm : std::uint8_t { max, l1, l2 };
 void import_normalizer(NodeImport& n) {
   const Norm norm =
       n.choice<Norm>("norm", "MAX", {{"MAX", Norm::max}, {"L1", Norm::l1}, {"L2", Norm::l2}});
-  if (n.dtype(n.in(0)) == DType::string || n.known_rank(n.in(0)) > 2)
-    n.unsupported("takes rows of numbers");
+  want_rows_of_numbers(n);
   if (!n.ok()) return;
   const ValueId x = cast(n, n.in(0), DType::f32);
   const ReduceKind kind = norm == Norm::max  ? ReduceKind::max
@@ -104,13 +108,16 @@ void import_binarizer(NodeImport& n) {
   n.set(0, cast(n, above, n.dtype(n.in(0))));
 }
 
-// Elements along the last axis; those of a list become a row.
+// Elements along the last axis; those of a list become a row, also where only the data tells that x
+// is one.
 void import_array_feature_extractor(NodeImport& n) {
-  const std::int64_t rank = n.known_rank(n.in(0));
-  if (n.ok() && rank == 0) n.fail("takes no scalar");
+  const std::optional<std::int64_t> rank = n.rank(n.in(0));
+  if (rank == 0) n.fail("takes no scalar");
   if (!n.ok()) return;
   const ValueId x = rank == 1 ? unsqueeze(n, n.in(0), {0}) : n.in(0);
-  n.set(0, gather(n, x, reshape(n, n.in(1), Ints{-1}), -1));
+  ValueId y = gather(n, x, reshape(n, n.in(1), Ints{-1}), -1);
+  if (!rank) y = n.add(Expand{}, {y, n.ints_constant({1, 1})});
+  n.set(0, y);
 }
 
 // Rows of the inputs side by side, each cut or filled up with zeros to its width.

@@ -192,6 +192,7 @@ Dispatch rows_dispatch(const Append& a, Part part, const Shape& strides, const G
   for (const std::int64_t v : {work, run, count, a.heads, a.past, a.rows, a.all})
     d.push.push_back(word(v));
   for (const std::size_t i : {0, 1, 2}) d.push.push_back(word(a.shader_elements(strides[i])));
+  d.push.push_back(0);
   d.buffers = {BufferUse::input(part == Part::fresh ? 1 : 0), BufferUse::input(2),
                BufferUse::output(0)};
   d.groups = linear_groups(static_cast<std::uint64_t>(work), lanes(target), target);

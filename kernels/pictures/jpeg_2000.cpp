@@ -139,7 +139,7 @@ class Jp2Decoder {
   }
 
  private:
-  // Each sample_of is one of a pixel.
+  // Each sample is one of a pixel.
   bool is_understood() const {
     if (image_->components < 1 || image_->components > 4) return false;
     return std::all_of(
