@@ -19,6 +19,7 @@
 #include "graph/ops/pad.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/reshape.h"
+#include "graph/ops/tile.h"
 #include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {

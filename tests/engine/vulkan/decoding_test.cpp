@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches that grow in place on the device: what a token costs, that nothing but its rows is
 // written, and that the logits are the CPU's.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
