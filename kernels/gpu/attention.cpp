@@ -308,8 +308,8 @@ std::optional<Blocks> blocks_of(const CachedWork& w, const GpuTarget& target) {
   b.rows =
       std::min(std::bit_ceil(static_cast<std::uint32_t>(std::min<std::int64_t>(w.rows, 4))), 4U);
   const std::int64_t fours = (w.columns + 3) / 4;
-  b.across = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(b.lanes, std::bit_ceil(static_cast<std::uint64_t>(fours))));
+  b.across = 1;
+  while (b.across < b.lanes && b.across < fours) b.across *= 2;
   const std::int64_t of_invocation = (fours + b.across - 1) / b.across;
   b.fours = static_cast<std::uint32_t>(std::min<std::int64_t>(of_invocation, 4));
   b.chunks = (of_invocation + b.fours - 1) / b.fours;

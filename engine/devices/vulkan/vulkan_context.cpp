@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "engine/devices/vulkan/arena_touches.h"
+#include "engine/devices/vulkan/submission_work.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
@@ -19,46 +20,6 @@ namespace {
 // The number of tensor sets whose commands are kept: enough for double buffering with a few
 // tensors.
 constexpr std::size_t most_recordings = 8;
-
-// Bytes of constants, which a step reads from one end to the other at most.
-double constant_bytes(const Step& s, const Program& program) {
-  double bytes = 0;
-  for (std::size_t i = 0; i < s.inputs.size(); ++i)
-    if (s.inputs[i].base == Operand::Base::device_constant)
-      bytes += static_cast<double>(s.input_bytes[i]);
-  for (const std::uint32_t i : s.gpu_constants)
-    bytes +=
-        static_cast<double>(static_cast<const Slice*>(program.device_constants[i].get())->bytes);
-  return bytes;
-}
-// Estimates of work, in floating-point operations; a byte that is read or written counts as some,
-// one of a constant as one.
-double work_of(const Step& s, const Program& program) {
-  double operations = 0;
-  for (const Dispatch& d : s.dispatches) operations += d.operations;
-  const double streamed = std::min(constant_bytes(s, program), s.cost.bytes);
-  return std::max(operations, s.cost.flops) + 16 * (s.cost.bytes - streamed) + streamed;
-}
-// A piece of a recording: some tens of milliseconds of a small GPU, or of a slow processor
-// (products in software: 1.3 GFLOP/s have been seen on two cores). Short pieces go out several at a
-// time.
-double piece_of(const Core& core) {
-  if (core.options().piece) return static_cast<double>(core.options().piece);
-  return core.capabilities().target().software ? 1e8 : 4e9;
-}
-// To begin a dispatch: what it computes may be nothing beside that (in software 30 us were seen,
-// where the threads of the driver wake up for each).
-double start_of(const Core& core) {
-  return piece_of(core) / (core.capabilities().target().software ? 2500 : 10000);
-}
-// More than this goes out in pieces in any case: nobody can end a submission, other runs wait for
-// all of it, and systems end what takes some seconds. It is meant to take some tens of
-// milliseconds.
-double longest_whole(const Core& core) {
-  if (core.options().piece) return 64 * static_cast<double>(core.options().piece);
-  const Capabilities& c = core.capabilities();
-  return piece_of(core) * (c.target().software ? 4 : c.units);
-}
 // To find where a step's transfer goes, in nanoseconds: some lookups in what was touched before.
 constexpr std::int64_t cost_of_step = 1000;
 }  // namespace
