@@ -171,7 +171,8 @@ const Status& GraphBuilder::status() const {
 Operand GraphBuilder::input(std::string name, DType dtype, const std::vector<Dimension>& dims) {
   Graph& g = impl_->graph;
   if (dims.size() > Shape::max_rank)
-    impl_->fail(name, cat("has ", dims.size(), " dimensions, at most 8 are supported"));
+    impl_->fail(
+        name, cat("has ", dims.size(), " dimensions, at most ", Shape::max_rank, " are supported"));
   if (!impl_->input_names.insert(name).second) impl_->fail(name, "is the name of another input");
   Dims list;
   for (const Dimension& d : dims) {

@@ -10,11 +10,11 @@ namespace {
 constexpr std::size_t node_bytes = 900;   // with attributes, edges and what its allocations cost
 constexpr std::size_t value_bytes = 500;  // with its type, name and uses
 constexpr std::size_t step_bytes = 2000;  // with operands, texts and its buffers of the plan
-constexpr std::size_t unplaced_step_bytes = 1000;  // before its buffers have places
+constexpr std::size_t unplaced_step_bytes = 3000;  // before its buffers have places
 constexpr std::size_t buffer_bytes = 160;          // of a memory problem and its plan
 constexpr std::size_t dispatch_bytes = 1500;       // with its pipeline's share
 // oneDNN's descriptors, primitive and arguments of one node, whose code others share.
-constexpr std::size_t primitive_bytes = 2000;
+constexpr std::size_t primitive_bytes = 3200;
 
 std::size_t bytes_of_primitives(const Graph& graph) {
   std::size_t count = 0;

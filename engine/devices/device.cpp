@@ -27,9 +27,9 @@ namespace {
 std::string brand_of_cpu() {
 #if defined(__x86_64__)
   unsigned words[13] = {};
-  for (unsigned i = 0; i < 3; ++i)
-    if (!__get_cpuid(0x80000002U + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
-                     &words[4 * i + 3]))
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!__get_cpuid(0x80000002U + static_cast<unsigned>(i), &words[4 * i], &words[4 * i + 1],
+                     &words[4 * i + 2], &words[4 * i + 3]))
       return "CPU";
   return reinterpret_cast<const char*>(words);
 #else

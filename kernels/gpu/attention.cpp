@@ -254,7 +254,7 @@ enum CachedInput : std::uint32_t { in_q, in_k, in_v, in_before, in_bias, in_sink
 
 // How the work is divided. The names are those of cached_attention.comp.
 struct Blocks {
-  std::uint32_t lanes = 0, rows = 0, keys = 0, fours = 0, across = 0;
+  std::uint32_t lanes = 1, rows = 1, keys = 1, fours = 1, across = 1;
   std::int64_t row_groups = 0, chunks = 0, parts = 1, keys_of_part = 0;
 };
 
@@ -277,7 +277,7 @@ CachedWork work_of(const KernelRequest& r) {
 // Iterations of the loops of an invocation that goes through so many keys.
 std::int64_t iterations(const CachedWork& w, const Blocks& b, std::int64_t keys) {
   const std::int64_t block = std::int64_t{b.keys} * b.lanes;
-  const std::int64_t shares = b.lanes / b.across;
+  const std::int64_t shares = std::max(b.lanes / b.across, 1U);
   const std::int64_t of_reductions = std::bit_width(b.lanes);
   const std::int64_t of_block =
       (w.width + 3) / 4 + (block + shares - 1) / shares + of_reductions + 2;

@@ -91,7 +91,8 @@ TEST(Npy, RefusesWhatIsBroken) {
   EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (-2,), }", npy_floats({1, 2}))));
   EXPECT_FALSE(parse(
       file("{'descr': '<f4', 'shape': (9999999999999, 9999999999999), }", npy_floats({1, 2}))));
-  EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (1,1,1,1,1,1,1,1,2), }", npy_floats({1, 2}))));
+  EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2), }",
+                          npy_floats({1, 2}))));
   EXPECT_FALSE(parse("<html>"));
   EXPECT_EQ(read_npy("/nowhere/x.npy").error().code(), Code::not_found);
 }

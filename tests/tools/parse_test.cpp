@@ -15,8 +15,8 @@ TEST(ParseShape, TakesBothSpellings) {
 }
 
 TEST(ParseShape, RefusesWithAnExample) {
-  for (const char* text :
-       {"x", "1x", "1xx2", "-1x2", "1x2y", "axb", "1x1x1x1x1x1x1x1x1", "9999999999x9999999999"}) {
+  for (const char* text : {"x", "1x", "1xx2", "-1x2", "1x2y", "axb",
+                           "1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", "9999999999x9999999999"}) {
     const auto shape = parse_shape(text);
     ASSERT_FALSE(shape) << text;
     EXPECT_NE(shape.error().message().find("1x3x224x224"), std::string::npos);

@@ -16,7 +16,7 @@ QUERN_U8, WITX_U8 = 8, 3
 
 
 class QuernTensor(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("dtype", c_int32), ("rank", c_uint32), ("dims", c_int64 * 8),
+    _fields_ = [("struct_size", c_size_t), ("dtype", c_int32), ("rank", c_uint32), ("dims", c_int64 * 16),
                 ("data", c_char_p), ("bytes", c_size_t)]
 
 
@@ -45,7 +45,7 @@ def check_typed(path, folder, model):
     ok(load(None))
     ok(nn.quern_nn_init_execution_context(instance, graph, None, byref(context)))
     prompt = PROMPT.encode()
-    tensor = QuernTensor(ctypes.sizeof(QuernTensor), QUERN_U8, 0, (c_int64 * 8)(), prompt, len(prompt))
+    tensor = QuernTensor(ctypes.sizeof(QuernTensor), QUERN_U8, 0, (c_int64 * 16)(), prompt, len(prompt))
     ok(nn.quern_nn_set_input(instance, context, c_size_t(0), byref(tensor)))
     buffer = ctypes.create_string_buffer(400)
 
