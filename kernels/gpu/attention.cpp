@@ -281,6 +281,8 @@ std::int64_t iterations(const CachedWork& w, const Blocks& b, std::int64_t keys)
   const std::int64_t of_reductions = std::bit_width(b.lanes);
   const std::int64_t of_block =
       (w.width + 3) / 4 + (block + shares - 1) / shares + of_reductions + 2;
+  // The analyser takes the quotient for undefined, as if lanes could be 0.
+  // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
   return ((keys + block - 1) / block + 1) * of_block +
          std::int64_t{b.rows} * (1 + b.fours) * (of_reductions + 1);
 }
