@@ -294,10 +294,10 @@ Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
 // overwritten.
 Status Runner::check_shared_tensors(const PlanNode& node, const RunOptions& options) const {
   const Segment& s = node.segment;
-  for (std::size_t r = 0; r < options.device_outputs.size(); ++r)
+  for (std::size_t r = 0; r < options.device_outputs.size(); ++r) {
+    if (!options.device_outputs[r]) continue;
     for (std::size_t k = 0; k < options.device_inputs.size(); ++k) {
-      if (!options.device_outputs[r] || options.device_outputs[r] != options.device_inputs[k])
-        continue;
+      if (options.device_outputs[r] != options.device_inputs[k]) continue;
       const auto output = r < s.results.size() ? output_of(s, r) : std::nullopt;
       const auto is_this = [&](const Update& u) {
         return u.output == output && s.inputs[u.input].slot == k;
@@ -307,6 +307,7 @@ Status Runner::check_shared_tensors(const PlanNode& node, const RunOptions& opti
               cat("output ", r, " of those that are wanted is bound to the tensor of input ", k,
                   ", and the plan does not make it in place")};
     }
+  }
   return {};
 }
 

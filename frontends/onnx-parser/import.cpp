@@ -58,10 +58,16 @@ Result<MapTypes> types_of_map(const TypeProto& map) {
   return MapTypes{key, value};
 }
 
+std::set<std::string_view> names_of(std::span<const ValueInfo> values) {
+  std::set<std::string_view> names;
+  for (const ValueInfo& v : values) names.insert(v.name);
+  return names;
+}
+
 // The name of the keys of a map, which no other input or output has.
-std::string keys_name(std::span<const ValueInfo> all, std::string_view map) {
+std::string keys_name(const std::set<std::string_view>& taken, std::string_view map) {
   std::string name = cat(map, ".keys");
-  while (std::ranges::find(all, name, &ValueInfo::name) != all.end()) name += '_';
+  while (taken.contains(name)) name += '_';
   return name;
 }
 
@@ -189,15 +195,17 @@ Result<ValueType> Importer::values_type(Graph& graph, const ValueInfo& map) {
 // The keys of maps, behind all inputs that the model names.
 void Importer::import_map_inputs(Scope& scope, const GraphProto& proto) {
   Graph& graph = scope.graph();
+  std::map<ValueId, std::size_t> places;
+  for (const ValueId v : graph.inputs()) places.try_emplace(v, places.size());
+  const auto taken = names_of(proto.inputs);
   for (const ValueInfo& input : proto.inputs) {
+    if (input.type.kind != TypeProto::Kind::map) continue;
     const auto types = types_of_map(input.type);
     const auto values = scope.find(input.name);
-    if (input.type.kind != TypeProto::Kind::map || !types || !values || *values == poisoned_value)
-      continue;
-    const auto at = std::ranges::find(graph.inputs(), *values) - graph.inputs().begin();
+    if (!types || !values || *values == poisoned_value) continue;
     const Dims dims = *graph.type(*values).dims;
-    keys_[*values] = graph.add_input(keys_name(proto.inputs, input.name), {types->key, dims});
-    graph.add_input_map({static_cast<std::size_t>(at), graph.inputs().size() - 1});
+    keys_[*values] = graph.add_input(keys_name(taken, input.name), {types->key, dims});
+    graph.add_input_map({places.at(*values), graph.inputs().size() - 1});
   }
 }
 
@@ -257,10 +265,11 @@ void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
 // The keys of maps, behind all outputs that the model names. One that the model does not declare a
 // map is its values alone.
 void Importer::add_map_outputs(Graph& graph, std::span<const ValueInfo> declared) {
+  const auto taken = names_of(declared);
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const auto keys = keys_.find(graph.outputs()[i]);
     if (keys == keys_.end() || !map_type(declared[i].type)) continue;
-    graph.add_output(keys->second, keys_name(declared, declared[i].name));
+    graph.add_output(keys->second, keys_name(taken, declared[i].name));
     graph.add_output_map({i, graph.outputs().size() - 1});
   }
 }

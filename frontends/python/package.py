@@ -94,7 +94,7 @@ def control_of(version, architecture, files, libraries):
             f"Installed-Size: {size}\n"
             f"Depends: python3 (>= 3.11), python3-numpy, libc6 (>= {glibc}), libstdc++6 (>= {libstdcxx}), libgcc-s1\n"
             "Recommends: libdnnl3 | libdnnl2, libgomp1\n"
-            "Suggests: libvulkan1, libstb0, libturbojpeg0, libopenjp2-7, libtiff6, libwebp7\n"
+            "Suggests: libvulkan1, libstb0 | libstb0t64, libturbojpeg0, libopenjp2-7, libtiff6, libwebp7\n"
             f"Description: {SUMMARY}\n The engine and the memory planner of quern for Python, by ctypes and numpy.\n")
 
 

@@ -435,7 +435,7 @@ class ConvCutter {
     return r_.outputs[0].shape.elements(2) == 1 &&
            (r_.as<Conv>().group == 1 || r_.shape(0).elements(2) == 1);
   }
-  bool is_long() const { return work_of(r_) > ConvPartSizes().most_work; }
+  bool is_long() const { return conv_work(r_) > ConvPartSizes().most_work; }
   bool has_channels_in_row(const KernelChoice& choice, const KernelRequest& part) const {
     for (std::size_t i = 1; i < r_.read_count(); ++i) {
       if (!is_of_channels(i) || choice.packed_inputs[i]) continue;
@@ -527,7 +527,7 @@ Selection conv_in_parts(const KernelRequest& request, Selection (*select)(const 
                         const ConvPartSizes& sizes) {
   ConvPartSizes of_work = sizes;
   of_work.most_line = std::numeric_limits<std::int64_t>::max();
-  if (line_of(request) > sizes.most_line) {
+  if (conv_line(request) > sizes.most_line) {
     QUERN_ASSIGN(
         auto choice,
         ConvCutter(request, ranges_of(request, sizes), Calls::in_turn_in_place, select).build());

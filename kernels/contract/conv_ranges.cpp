@@ -52,7 +52,7 @@ std::size_t row_axis_of(const KernelRequest& r) {
   return axis;
 }
 
-double work_of(const KernelRequest& r) {
+double conv_work(const KernelRequest& r) {
   const auto padded = [](std::int64_t channels) { return round_up(channels, 8); };
   const std::int64_t group = r.as<Conv>().group;
   const Shape& y = r.outputs[0].shape;
@@ -63,7 +63,7 @@ double work_of(const KernelRequest& r) {
          static_cast<double>(r.shape(1).elements(1));
 }
 
-std::int64_t line_of(const KernelRequest& r) {
+std::int64_t conv_line(const KernelRequest& r) {
   const std::size_t row_axis = row_axis_of(r);
   const Shape& x = r.shape(0);
   const Shape& y = r.outputs[0].shape;
@@ -73,12 +73,12 @@ std::int64_t line_of(const KernelRequest& r) {
 
 std::vector<PartRange> ranges_of(const KernelRequest& r, const ConvPartSizes& sizes) {
   std::vector<PartRange> ranges;
-  const double work = work_of(r);
+  const double work = conv_work(r);
   const std::size_t row_axis = row_axis_of(r);
   const std::int64_t images = r.outputs[0].shape[0];
   const std::int64_t rows = r.outputs[0].shape[row_axis];
   const std::int64_t channels = r.outputs[0].shape[1];
-  const std::int64_t line = line_of(r);
+  const std::int64_t line = conv_line(r);
   const bool is_long_line = line > sizes.most_line;
   if (work <= sizes.most_work && !is_long_line) return ranges;
   const double of_image = work / static_cast<double>(images);
@@ -101,7 +101,7 @@ std::vector<PartRange> ranges_of(const KernelRequest& r, const ConvPartSizes& si
 
 std::int64_t useful_parts(const KernelRequest& r, const ConvPartSizes& sizes) {
   return static_cast<std::int64_t>(
-      std::min(work_of(r) / sizes.least_work, 2.0 * r.target.team.threads));
+      std::min(conv_work(r) / sizes.least_work, 2.0 * r.target.team.threads));
 }
 
 std::vector<PartRange> image_ranges(const KernelRequest& r, std::int64_t parts) {

@@ -22,12 +22,12 @@ struct PartRange {
 std::size_t row_axis_of(const KernelRequest& conv);
 
 // Floating-point operations, as ConvPartSizes counts them.
-double work_of(const KernelRequest& conv);
+double conv_work(const KernelRequest& conv);
 
 // The elements of a line, of x or of the result, where rows have one element for each channel, as
 // those of a signal: oneDNN's kernels for AVX-512 have code for each of them. 0 where rows are not
 // such, or the window has one tap.
-std::int64_t line_of(const KernelRequest& conv);
+std::int64_t conv_line(const KernelRequest& conv);
 
 // Parts of little enough work, and of short enough lines, in the order of memory; one or none: the
 // convolution is not cut.

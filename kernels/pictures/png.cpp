@@ -10,7 +10,7 @@ namespace quern::pictures {
 namespace {
 
 struct Stb {
-  Library library{"PNG", "libstb0", {"libstb.so.0"}};
+  Library library{"PNG", "libstb0 or libstb0t64", {"libstb.so.0"}};
   // stb_image.h of 2.27; the file, its length, width, height, channels found and channels wanted.
   int (*info)(const std::uint8_t*, int, int*, int*, int*) = nullptr;
   std::uint8_t* (*load)(const std::uint8_t*, int, int*, int*, int*, int) = nullptr;

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <quern/decoder.h>
 #include <quern/graph_builder.h>
 
 #include "graph/ops/attention.h"
@@ -27,6 +29,17 @@ struct DecoderForm {
 };
 
 inline constexpr std::int64_t decoder_vocabulary = 13;
+
+using Tokens = std::vector<std::int64_t>;
+using Logits = std::vector<float>;
+
+inline const Tokens story = {3, 1, 12, 7, 7, 0, 5, 9, 2, 11};
+
+// The logits behind these tokens.
+inline Logits after(Decoder& d, std::span<const std::int64_t> tokens) {
+  must(d.append(tokens), "append");
+  return {d.logits().begin(), d.logits().end()};
+}
 
 // Heads 4 over 2, of a width of 8.
 class DecoderBuilder {

@@ -13,14 +13,13 @@
 namespace quern {
 namespace {
 
+using quern::testing::after;
 using quern::testing::decoder_model;
 using quern::testing::DecoderForm;
+using quern::testing::Logits;
 using quern::testing::must;
-
-using Tokens = std::vector<std::int64_t>;
-using Logits = std::vector<float>;
-
-const Tokens story = {3, 1, 12, 7, 7, 0, 5, 9, 2, 11};
+using quern::testing::story;
+using quern::testing::Tokens;
 
 constexpr auto buffer = DecoderForm::Cache::buffer;
 constexpr auto joined = DecoderForm::Cache::joined;
@@ -30,11 +29,6 @@ std::unique_ptr<Decoder> open(const DecoderForm& form, std::int64_t capacity = 1
                               int threads = 1) {
   return must(
       Decoder::open(decoder_model(form), {.capacity = capacity, .session = {.threads = threads}}));
-}
-
-Logits after(Decoder& d, std::span<const std::int64_t> tokens) {
-  must(d.append(tokens), "append");
-  return {d.logits().begin(), d.logits().end()};
 }
 
 // Of all tokens at once, by the model with a cache that is joined.

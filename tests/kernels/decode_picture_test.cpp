@@ -43,7 +43,7 @@ struct PictureFile {
 };
 const PictureFile squares[] = {{"squares.bmp", "squares.rgb", ""},
                                {"squares.ppm", "squares.rgb", ""},
-                               {"squares.png", "squares.rgb", "libstb0"},
+                               {"squares.png", "squares.rgb", "libstb0 or libstb0t64"},
                                {"squares.jpg", "squares.jpg.rgb", "libturbojpeg0"},
                                {"squares.jp2", "squares.rgb", "libopenjp2-7"},
                                {"squares.tif", "squares.rgb", "libtiff6"},

@@ -19,15 +19,14 @@
 namespace quern {
 namespace {
 
+using quern::testing::after;
 using quern::testing::decoder_model;
 using quern::testing::DecoderForm;
 using quern::testing::device_name;
+using quern::testing::Logits;
 using quern::testing::must;
-
-using Tokens = std::vector<std::int64_t>;
-using Logits = std::vector<float>;
-
-const Tokens story = {3, 1, 12, 7, 7, 0, 5, 9, 2, 11};
+using quern::testing::story;
+using quern::testing::Tokens;
 
 constexpr auto buffer = DecoderForm::Cache::buffer;
 constexpr auto joined = DecoderForm::Cache::joined;
@@ -39,10 +38,6 @@ class VulkanDecoderTest : public testing::VulkanTest {
                                        std::int64_t capacity = 16) {
     return must(
         Decoder::open(decoder_model(form), {.capacity = capacity}, must(open_device(device))));
-  }
-  static Logits after(Decoder& d, std::span<const std::int64_t> tokens) {
-    must(d.append(tokens), "append");
-    return {d.logits().begin(), d.logits().end()};
   }
   static void expect_near(const Logits& got, const Logits& wanted, float most) {
     ASSERT_EQ(got.size(), wanted.size());
