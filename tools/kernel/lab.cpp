@@ -97,8 +97,9 @@ ReportContext Lab::context() const {
   return c;
 }
 
-Result<const Answers*> Lab::answers_of(Task& task, const Device& device) const {
-  const Arithmetic arithmetic = arithmetic_of(device.info().name);
+Result<const Answers*> Lab::answers_of(Task& task, const Device& device,
+                                       std::string_view entry) const {
+  const Arithmetic arithmetic = arithmetic_of(device.info().name, entry);
   if (const auto found = task.answers.find(arithmetic); found != task.answers.end())
     return &found->second;
   Progress progress(console_);
@@ -128,7 +129,7 @@ ContenderOptions Lab::options_for(const Device& device, std::string_view entry) 
 
 Status Lab::enter_named(Task& task, const std::shared_ptr<Device>& device, std::string_view entry,
                         Contenders& into) {
-  QUERN_ASSIGN(const Answers* answers, answers_of(task, *device));
+  QUERN_ASSIGN(const Answers* answers, answers_of(task, *device, entry));
   QUERN_ASSIGN(auto contender,
                LocalContender::make(task.model, device, *answers, options_for(*device, entry)));
   if (contender->entry() == entry || entry.empty())
@@ -238,7 +239,7 @@ Status Lab::enter_all(Task& task, Contenders& into) {
 
 Status Lab::serve(const Problem& problem) {
   QUERN_ASSIGN(Task task, task_for(problem));
-  QUERN_ASSIGN(const Answers* answers, answers_of(task, *devices_[0]));
+  QUERN_ASSIGN(const Answers* answers, answers_of(task, *devices_[0], args_.impl));
   // Where another implementation takes the problem, whoever asks is told so.
   QUERN_ASSIGN(const auto contender, LocalContender::make(task.model, devices_[0], *answers,
                                                           options_for(*devices_[0], args_.impl)));

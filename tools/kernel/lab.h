@@ -39,7 +39,8 @@ class Lab {
   Result<Task> task_for(const Problem& problem);
   Status enter_all(Task& task, Contenders& into);
   Status enter_leveled(const Task& task, const LeveledName& name, Contenders& into);
-  Result<const Answers*> answers_of(Task& task, const Device& device) const;
+  Result<const Answers*> answers_of(Task& task, const Device& device,
+                                    std::string_view entry = {}) const;
   Status enter(Task& task, const std::shared_ptr<Device>& device, Contenders& into);
   Status enter_named(Task& task, const std::shared_ptr<Device>& device, std::string_view entry,
                      Contenders& into);

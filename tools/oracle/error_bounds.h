@@ -22,13 +22,16 @@ namespace quern::tools {
 
 // The accuracy of the functions of a run (exp, tanh, division, ...).
 enum class Arithmetic : std::uint8_t {
-  cpu,     // that of kernels/simd, libm and oneDNN
-  vulkan,  // required by Vulkan's specification; denormals may be flushed
+  cpu,           // that of kernels/simd, libm and oneDNN
+  cpu_winograd,  // the same, and every convolution of 3x3 may be Winograd's, however small
+  vulkan,        // required by Vulkan's specification; denormals may be flushed
 };
 
-// The arithmetic of a device by its name: "cpu", "vulkan,as-hardware".
-inline Arithmetic arithmetic_of(std::string_view device) {
-  return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
+// The arithmetic of a device by its name: "cpu", "vulkan,as-hardware". `implementation` is the one
+// that CompileOptions ask for.
+inline Arithmetic arithmetic_of(std::string_view device, std::string_view implementation = {}) {
+  if (device.starts_with("vulkan")) return Arithmetic::vulkan;
+  return implementation == "onednn-winograd" ? Arithmetic::cpu_winograd : Arithmetic::cpu;
 }
 
 struct BoundOptions {

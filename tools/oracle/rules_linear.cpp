@@ -100,12 +100,22 @@ constexpr double winograd_growth = 562;
 // Roundings on the way: two transforms of x of 5 terms, of w of 3, of the result of 6; constants.
 constexpr double winograd_roundings = 32;
 
-bool may_be_winograd(const Conv& op, const Shape& w, const Shape& y) {
+// By rule, large maps of many channels are computed so (kernels/onednn/conv.cpp); others where the
+// implementation is asked for. Dimensions in which the window has one tap count as batch.
+bool may_be_winograd(const Conv& op, const Shape& w, const Shape& y, Arithmetic arithmetic) {
   const auto all_one = [](const Ints& v) {
     return std::ranges::all_of(v, [](std::int64_t i) { return i == 1; });
   };
-  return op.group == 1 && w.rank() == 4 && w[2] == 3 && w[3] == 3 && all_one(op.window.strides) &&
-         all_one(op.window.dilations) && w[0] >= 64 && w[1] >= 64 && y[2] >= 14 && y[3] >= 14;
+  const bool is_any = arithmetic == Arithmetic::cpu_winograd;
+  const std::int64_t least_pixels = is_any ? 1 : 13;
+  std::size_t threes = 0;
+  for (std::size_t d = 2; d < w.rank(); ++d) {
+    if (w[d] == 1) continue;
+    if (w[d] != 3 || y[d] < least_pixels) return false;
+    ++threes;
+  }
+  return threes == 2 && op.group == 1 && all_one(op.window.strides) &&
+         all_one(op.window.dilations) && (is_any || (w[0] >= 24 && w[1] >= 32));
 }
 
 // The greatest of each block of `length` elements.
@@ -120,9 +130,9 @@ void allow_winograd(Evaluated& e) {
   const Shape& x = e.in[0]->value.shape();
   const Shape& y = e.out[0].value.shape();
   const auto channels = static_cast<std::size_t>(x[1]);
-  const Numbers of_x = block_maxima(*e.in[0], static_cast<std::size_t>(x[2] * x[3]));
+  const Numbers of_x = block_maxima(*e.in[0], static_cast<std::size_t>(x.elements(2)));
   const Numbers of_w = block_maxima(*e.in[1], 9);
-  const auto image = static_cast<std::size_t>(y[2] * y[3]);
+  const auto image = static_cast<std::size_t>(y.elements(2));
   const double gamma = e.rounding().gamma(static_cast<double>(channels) + winograd_roundings);
   for (std::size_t row = 0; row < e.bound().size() / image; ++row) {
     const std::size_t batch = row / static_cast<std::size_t>(y[1]);
@@ -171,7 +181,7 @@ double terms_of_weights(const Shape& w) {
 Status bound(const Conv& op, Evaluated& e) {
   const Shape& w = e.in[1]->value.shape();
   QUERN_TRY(linear(e, op, {0, 1}, 2, terms_of_weights(w) + 1 + folded_roundings));
-  if (may_be_winograd(op, w, e.out[0].value.shape())) allow_winograd(e);
+  if (may_be_winograd(op, w, e.out[0].value.shape(), e.arithmetic)) allow_winograd(e);
   const Ints& pads = op.window.pads;
   if (op.window.auto_pad != AutoPad::notset || std::ranges::count(pads, 0) != std::ssize(pads))
     allow_padding(e);

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/random/check.h"
 
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "engine/vocabulary/text_util.h"
 #include "tools/children.h"
 #include "tools/compare.h"
@@ -42,16 +48,37 @@ Verdict check_session(const RandomModel& model, const Judge& judge, Session& ses
   return {};
 }
 
-Verdict check_ways(const RandomModel& model, const Judge& judge, const std::string& device_name,
+// The judges of one model on one device: one for each arithmetic of its ways.
+class Judges {
+ public:
+  Judges(const RandomModel& model, std::string_view device) : model_(model), device_(device) {}
+  Result<const Judge*> judge(const Levers& way) {
+    const Arithmetic arithmetic = arithmetic_of(device_, way.entry);
+    if (const auto found = made_.find(arithmetic); found != made_.end()) return &found->second;
+    QUERN_ASSIGN(Judge judge,
+                 made_.empty() ? Judge::make(model_, arithmetic)
+                               : Judge::make(model_, made_.begin()->second.wanted(), arithmetic));
+    return &made_.emplace(arithmetic, std::move(judge)).first->second;
+  }
+
+ private:
+  const RandomModel& model_;
+  std::string_view device_;
+  std::map<Arithmetic, Judge> made_;
+};
+
+Verdict check_ways(const RandomModel& model, Judges& judges, const std::string& device_name,
                    std::span<const Levers> ways) {
   const auto device = device_named(device_name);
   if (!device) return failure(Kind::error, {}, std::string(device.error().message()));
   for (const Levers& way : ways) {
+    const auto judge = judges.judge(way);
+    if (!judge) return failure(Kind::refused, way, std::string(judge.error().message()));
     const auto executable = compile_random(model, *device, way.options(), way);
     if (!executable) return failure(Kind::error, way, std::string(executable.error().message()));
     const auto session = Session::create(*executable);
     if (!session) return failure(Kind::error, way, std::string(session.error().message()));
-    Verdict v = check_session(model, judge, **session, way);
+    Verdict v = check_session(model, **judge, **session, way);
     if (!v.ok()) return v;
   }
   return {};
@@ -110,9 +137,10 @@ Verdict blamed(Verdict verdict, const Judge& judge) {
 
 Verdict check_here(const RandomModel& model, const std::string& device,
                    std::span<const Levers> ways) {
-  const auto judge = Judge::make(model, device);
+  Judges judges(model, device);
+  const auto judge = judges.judge({});
   if (!judge) return failure(Kind::refused, {}, std::string(judge.error().message()));
-  return blamed(check_ways(model, *judge, device, ways), *judge);
+  return blamed(check_ways(model, judges, device, ways), **judge);
 }
 
 Verdict check_apart(const RandomModel& model, const std::string& device, const Levers& way,

@@ -226,13 +226,13 @@ Result<std::vector<RunOutputs>> reference_outputs(const RandomModel& model) {
   return all;
 }
 
-Result<Judge> Judge::make(const RandomModel& model, std::string_view device) {
+Result<Judge> Judge::make(const RandomModel& model, Arithmetic arithmetic) {
   QUERN_ASSIGN(std::vector<RunOutputs> wanted, reference_outputs(model));
-  return make(model, std::move(wanted), device);
+  return make(model, std::move(wanted), arithmetic);
 }
 
 Result<Judge> Judge::make(const RandomModel& model, std::vector<RunOutputs> wanted,
-                          std::string_view device) {
+                          Arithmetic arithmetic) {
   Judge judge;
   judge.wanted_ = std::move(wanted);
   for (const onnx::ValueInfo& o : model.graph().outputs) {
@@ -242,7 +242,7 @@ Result<Judge> Judge::make(const RandomModel& model, std::vector<RunOutputs> want
     if (grain != model.grains.end()) rule.grain = grain->second;
   }
   QUERN_ASSIGN(const Model parsed, parsed_model(model));
-  judge.ask_oracle(model, parsed, arithmetic_of(device));
+  judge.ask_oracle(model, parsed, arithmetic);
   judge.check_reference(model);
   judge.count_and_move(model);
   return judge;

@@ -41,12 +41,11 @@ Result<std::vector<RunOutputs>> reference_outputs(const RandomModel& model);
 
 class Judge {
  public:
-  // `device` says by which arithmetic bounds are derived. Errors: what the reference says of the
-  // model.
-  static Result<Judge> make(const RandomModel& model, std::string_view device = "cpu");
+  // `arithmetic` is that of the runs to judge. Errors: what the reference says of the model.
+  static Result<Judge> make(const RandomModel& model, Arithmetic arithmetic = Arithmetic::cpu);
   // The same where the reference has given `wanted`.
   static Result<Judge> make(const RandomModel& model, std::vector<RunOutputs> wanted,
-                            std::string_view device);
+                            Arithmetic arithmetic);
 
   const std::vector<RunOutputs>& wanted() const { return wanted_; }
   // Checks `got` for this output of this run; returns "" or a description of the error.

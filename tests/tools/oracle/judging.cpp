@@ -18,17 +18,12 @@
 namespace quern::testing {
 namespace {
 
-using tools::Arithmetic;
 using tools::as_numbers;
 
 std::vector<OracleInput> as_oracle_inputs(const std::vector<Tensor>& inputs) {
   std::vector<OracleInput> out;
   for (const Tensor& t : inputs) out.push_back({.tensors = {t}});
   return out;
-}
-
-Arithmetic arithmetic_of(std::string_view device) {
-  return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
 }
 
 Status bind(Session& session, const std::vector<OracleInput>& inputs) {
@@ -84,14 +79,21 @@ Result<std::shared_ptr<Device>> kept_device(std::string_view name) {
   return kept.emplace(name, std::move(opened)).first->second;
 }
 
-Status run_on(std::string_view device, const Graph& graph, const std::vector<OracleInput>& inputs,
-              const std::vector<BoundedValue>& wanted, Judged& judged) {
+Status run_on(std::string_view device, std::string_view implementation, const Graph& graph,
+              const std::vector<OracleInput>& inputs, const std::vector<BoundedValue>& wanted,
+              Judged& judged) {
   QUERN_ASSIGN(auto opened, kept_device(device));
-  QUERN_ASSIGN(auto executable,
-               Executable::compile(Model(std::make_unique<Graph>(graph.clone()), {}), opened));
+  CompileOptions options;
+  options.implementation = implementation;
+  QUERN_ASSIGN(
+      auto executable,
+      Executable::compile(Model(std::make_unique<Graph>(graph.clone()), {}), opened, options));
   QUERN_ASSIGN(auto session, Session::create(executable));
   QUERN_TRY(bind(*session, inputs));
-  return run_and_compare(*session, wanted, judged);
+  QUERN_TRY(run_and_compare(*session, wanted, judged));
+  for (const StepInfo& step : session->plan_info().steps)
+    judged.kernels.push_back(step.implementation);
+  return {};
 }
 
 Tensor random_tensor(const TensorType& type, std::mt19937_64& random, const Draw& draw) {
@@ -150,23 +152,25 @@ std::vector<BoundedValue> bounds_of(const Graph& graph, const std::vector<Tensor
   return r ? std::move(*r) : std::vector<BoundedValue>(graph.outputs().size());
 }
 
-Judged judge(const Graph& graph, const std::vector<OracleInput>& inputs, std::string_view device) {
+Judged judge(const Graph& graph, const std::vector<OracleInput>& inputs, std::string_view device,
+             std::string_view implementation) {
   Judged judged;
   const auto begin = std::chrono::steady_clock::now();
-  const auto wanted =
-      tools::evaluate_with_bounds(graph, inputs, {.arithmetic = arithmetic_of(device)});
+  const auto wanted = tools::evaluate_with_bounds(
+      graph, inputs, {.arithmetic = tools::arithmetic_of(device, implementation)});
   judged.oracle_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   if (wanted) {
-    judged.refusal = run_on(device, graph, inputs, *wanted, judged).message();
+    judged.refusal = run_on(device, implementation, graph, inputs, *wanted, judged).message();
   } else {
     judged.failures.push_back(cat("the oracle: ", wanted.error().message()));
   }
   return judged;
 }
 
-Judged judge(const Graph& graph, const std::vector<Tensor>& inputs, std::string_view device) {
-  return judge(graph, as_oracle_inputs(inputs), device);
+Judged judge(const Graph& graph, const std::vector<Tensor>& inputs, std::string_view device,
+             std::string_view implementation) {
+  return judge(graph, as_oracle_inputs(inputs), device, implementation);
 }
 
 }  // namespace quern::testing

@@ -45,10 +45,14 @@ struct Judged {
   // Over determined float elements: the greatest of |got - wanted| / bound.
   double worst_ratio = 0;
   double oracle_ms = 0;
+  std::vector<std::string> kernels;  // the implementation of each step
 };
 std::vector<BoundedValue> bounds_of(const Graph& graph, const std::vector<Tensor>& inputs);
-// Runs `graph` on `device`, with the passes, and compares.
-Judged judge(const Graph& graph, const std::vector<Tensor>& inputs, std::string_view device);
-Judged judge(const Graph& graph, const std::vector<OracleInput>& inputs, std::string_view device);
+// Runs `graph` on `device`, with the passes and where it can be by this implementation, and
+// compares.
+Judged judge(const Graph& graph, const std::vector<Tensor>& inputs, std::string_view device,
+             std::string_view implementation = {});
+Judged judge(const Graph& graph, const std::vector<OracleInput>& inputs, std::string_view device,
+             std::string_view implementation = {});
 
 }  // namespace quern::testing

@@ -105,7 +105,7 @@ TEST(Judge, AReferenceOutsideOfTheBoundIsAClassOfItsOwn) {
   std::vector<RunOutputs> wanted = reference_outputs(m).value();
   const Tensor right = wanted[0][0][0];
   wanted[0][0][0] = with_first(right, right.span<float>()[0] * 1.00001F);
-  const auto judge = Judge::make(m, wanted, "cpu");
+  const auto judge = Judge::make(m, wanted, Arithmetic::cpu);
   ASSERT_TRUE(judge) << judge.error().message();
   ASSERT_EQ(judge->faults().size(), 1u);
   EXPECT_EQ(judge->faults()[0].output, "y");
