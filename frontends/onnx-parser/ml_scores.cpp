@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
@@ -17,13 +18,26 @@ namespace quern::onnx {
 
 // ---- features ----------------------------------------------------------------------------------
 
+namespace {
+
+// A matrix of x, whose rank only the data tells: of the last two dimensions, 1 and the only one
+// where there are fewer.
+ValueId as_matrix(NodeImport& n, ValueId x) {
+  const ValueId dims = concat(n, {n.ints_constant({1}), shape_of(n, x)}, 0);
+  return reshape(n, x, gather(n, dims, n.ints_constant({-2, -1}), 0));
+}
+
+}  // namespace
+
 ValueId wide_feature_rows(NodeImport& n) {
-  const std::int64_t rank = n.known_rank(n.in(0));
-  if (n.ok() && rank != 1 && rank != 2)
-    n.unsupported(cat("takes rows of features, its input has rank ", rank));
+  const std::optional<std::int64_t> rank = n.rank(n.in(0));
+  if (rank && rank != 1 && rank != 2)
+    n.unsupported(cat("takes rows of features, its input has rank ", *rank));
   if (n.dtype(n.in(0)) == DType::string) n.fail("does not take strings");
   if (!n.ok()) return no_value;
-  const ValueId x = rank == 1 ? unsqueeze(n, n.in(0), {0}) : n.in(0);
+  ValueId x = n.in(0);
+  if (!rank) x = as_matrix(n, x);
+  if (rank == 1) x = unsqueeze(n, x, {0});
   return n.dtype(x) == DType::f64 ? x : cast(n, x, DType::f32);
 }
 

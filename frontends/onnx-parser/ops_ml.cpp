@@ -138,9 +138,9 @@ void import_feature_vectorizer(NodeImport& n) {
     if (rank == 1) x = unsqueeze(n, x, {0});
     if (rank > 2) x = n.add(Flatten{.axis = 1}, {x});
     const Dim width = n.dim(x, 1);
-    if (!width.is(widths[i])) x = slice(n, x, 0, widths[i], 1);
-    if (width.known() && width.value() < widths[i])
-      x = n.add(Pad{}, {x, n.ints_constant({0, 0, 0, widths[i] - width.value()})});
+    const std::int64_t missing = width.known() ? widths[i] - width.value() : widths[i];
+    if (missing > 0) x = n.add(Pad{}, {x, n.ints_constant({0, 0, 0, missing})});
+    if (!width.known() || missing < 0) x = slice(n, x, 0, widths[i], 1);
     parts.push_back(x);
   }
   n.set(0, concat(n, std::move(parts), 1));

@@ -249,6 +249,22 @@ TEST(Features, ParametersAreOneOrAsManyAsFeatures) {
                   "has 2 numbers for 1 inputs");
 }
 
+TEST(Ml, PutsZerosBehindColumnsThatOnlyTheDataCounts) {
+  const Message open_rows = tensor_type(f32, {5, -1});
+  const std::string text =
+      ml_node("FeatureVectorizer", open_rows, {integers("inputdimensions", {3})});
+  EXPECT_CONTAINS(text, "Pad(%0, ");
+  EXPECT_CONTAINS(text, "{0, 0, 0, 3}");
+  EXPECT_LT(text.find("= Pad("), text.find("= Slice("));
+}
+
+TEST(Ml, MakesAMatrixOfFeaturesWhoseRankOnlyTheDataTells) {
+  const Message open_rank = Message().message(1, Message().number(1, f32));
+  const std::string text =
+      ml_node("LinearRegressor", open_rank, {numbers("coefficients", {1, 2, 3})});
+  EXPECT_CONTAINS(text, "f32[?,?] = Reshape(%0, ");
+}
+
 // ---- maps
 
 Message map_type(std::int64_t key, std::int64_t element) {
