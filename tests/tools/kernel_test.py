@@ -57,6 +57,18 @@ class Kernel(unittest.TestCase):
         self.assertTrue(cold[0]["is_believed"], cold)
         self.assertIn("no lever", self.quern(PRODUCT, "--impl", "rows@best", code=2).stderr)
 
+    def test_weights_of_few_bits(self):
+        for types, flag, bits in (("bf16*int4", "", 4), ("f32*i8", " quantize_x", 8), ("f16*u2", " bias +relu", 2)):
+            line = f"matmul:m8n48k64 {types}{flag}"
+            problem = self.json(line, "--impl", "all", *QUICK)["problems"][0]
+            kernels = {k["kernel"]: k for k in problem["kernels"]}
+            self.assertEqual({"few bits", "reference"} - set(kernels), set(), line)
+            self.assertTrue(all(k["is_believed"] for k in kernels.values()), problem)
+            self.assertIn("few bits", kernels["few bits"]["implementation"])
+            if types.startswith("f32"):  # 16-bit floats are widened besides
+                self.assertEqual(kernels["few bits"]["bytes"], 48 * 64 * bits // 8 + 4 * (8 * 64 + 8 * 48 + 48 * 2))
+        self.assertIn("weights of i2, i4 or i8", self.quern("matmul:m8n8k8 f64*int4", code=2).stderr)
+
     def test_tables_line_up(self):
         text = self.quern(PRODUCT, "--impl", "rows,reference", *QUICK).stdout
         lines = text.splitlines()

@@ -7,6 +7,7 @@
 #include "engine/vocabulary/readable.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/graph.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
 #include "graph/text.h"
@@ -74,6 +75,9 @@ LeastWork least_work(const Problem& problem, const Model& model, Math math) {
     work.flops = conv_flops(*conv, a, problem.operands[1].type.shape, *y);
   if (const auto* product = op->as<MatMul>(); product && y)
     work.flops = product_flops(*product, a, *y);
+  // Bytes, to which x may be rounded, are multiplied by other units.
+  if (const auto* product = op->as<BlockQuantizedMatMul>(); product && y && !product->quantize_x)
+    work.flops = product_flops({}, a, *y);
   return work;
 }
 

@@ -50,6 +50,53 @@ TEST(KernelProblem, AProductHasAWeightOrTwoInputs) {
   EXPECT_CONTAINS(graph_of("matmul:m4n5k6 u8*i8"), "i32[4,5] = MatMulInteger(");
 }
 
+TEST(KernelProblem, AProductMayHaveWeightsOfFewBits) {
+  const std::string plain = graph_of("matmul:m2n48k70 bf16*int4 bias +relu");
+  EXPECT_CONTAINS(plain, "u8[48,3,16] = ...");
+  EXPECT_CONTAINS(plain, "bf16[48,3] = ...");
+  EXPECT_CONTAINS(plain, "bf16[48] = ...");
+  EXPECT_CONTAINS(plain, "bf16[2,48] = BlockQuantizedMatMul(%0, %1, %2, _, %3)");
+  const std::string zeros = graph_of("matmul:m2n48k70q16 f32*u2 quantize_x");
+  EXPECT_CONTAINS(zeros, "u8[48,5,4] = ...");
+  EXPECT_CONTAINS(zeros, "f32[48,5] = ...");
+  EXPECT_CONTAINS(zeros, "u8[48,2] = ...");
+  EXPECT_CONTAINS(zeros, "bits=2 block_size=16 quantize_x=true");
+  EXPECT_EQ(graph_of("matmul:m4n5k6 f16*uint8"), graph_of("matmul:m4n5k6 f16*u8"));
+  EXPECT_CONTAINS(graph_of("matmul:m4n5k6 uint8*int8"), "i32[4,5] = MatMulInteger(");
+}
+
+TEST(KernelProblem, WeightsOfFewBitsLieBetweenMinusOneAndOne) {
+  for (const char* types : {"f32*i2", "f32*i4", "f32*i8"}) {
+    const auto problem = parse_problem(std::string("matmul:m1n64k64 ") + types);
+    ASSERT_TRUE(problem) << problem.error().message();
+    const Tensor scales = generate_elements(problem->operands[2], 1).value();
+    const double most = types[5] == '2' ? 2 : types[5] == '4' ? 8 : 128;
+    for (const float scale : scales.span<float>()) {
+      EXPECT_GE(scale * most, 0.5);
+      EXPECT_LT(scale * most, 1);
+    }
+  }
+}
+
+TEST(KernelProblem, MixedTypesThatAreNotThereAreRefusedWithThoseThatAre) {
+  for (const char* types : {"f64*i4", "f32*f16", "u8*i4", "i8*f32", "f16*i16", "bf16*bool"}) {
+    const std::string said = refusal(std::string("matmul:m4n4k4 ") + types);
+    EXPECT_CONTAINS(said, types);
+    EXPECT_CONTAINS(said, "f32, f16 or bf16 by weights of i2, i4 or i8");
+    EXPECT_CONTAINS(said, "u8 or i8 by u8 or i8");
+  }
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4 f32*i3"), "wanted a type");
+  EXPECT_CONTAINS(refusal("conv:c4o4h4k3 f32*i4"), "no weights of few bits");
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4 f32*i4 dynamic"), "are constants");
+  EXPECT_CONTAINS(refusal("matmul:b2m4n4k4 f32*i4"), "the same for all rows");
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4q32 f32"), "only with weights of few bits");
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4 f32 quantize_x"), "only with weights of few bits");
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4q0 f32*i4"), "whole bytes of numbers of 4 bits");
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4q3 f32*i2"), "whole bytes of numbers of 2 bits");
+  EXPECT_CONTAINS(refusal("matmul:m4n4k4q2147483648 f32*i8"), "1048576 numbers at most");
+  EXPECT_CONTAINS(refusal("matmul:m1n2147483648k2147483648q1 f32*i8"), "takes more than");
+}
+
 TEST(KernelProblem, AnyOperatorHasAttributesAndOperands) {
   EXPECT_CONTAINS(graph_of("op:Softmax axis=0 f32[8,1000]"), "Softmax(%0) kind=softmax axis=0");
   const std::string slice = graph_of("op:Slice f32[8,9] i64[1]={2} i64[1]={7} i64[1]={1} _");
@@ -93,7 +140,6 @@ TEST(KernelProblem, RefusesWithASentence) {
   EXPECT_CONTAINS(refusal("conv:n99999c9999o64h9999k3"), "takes more than");
   EXPECT_CONTAINS(refusal("matmul:m2147483648n2147483648k2147483648"), "takes more than");
   EXPECT_CONTAINS(refusal("matmul:m4n4k4 f33"), "wanted a type");
-  EXPECT_CONTAINS(refusal("matmul:m4n4k4 f32*i8"), "wanted one type of floats");
   EXPECT_CONTAINS(refusal("matmul:m4n4k4 f32 f32"), "a second type");
   EXPECT_CONTAINS(refusal("matmul:m4n4k4 +rleu"), "no elementwise operation");
   EXPECT_CONTAINS(refusal("matmul:m4n4k4 +relu:f32[4]"), "has no operand");
