@@ -189,6 +189,7 @@ struct KernelArgs {
   double time_s = 1;
   double precision = 0.5;  // percent
   std::uint64_t seed = 1;
+  std::string powercap;  // a folder; "": the system's
   std::string save;
   std::string html;
   bool compare = false;

@@ -55,6 +55,11 @@ OptionRows measurement_rows(KernelArgs& a) {
            .help = "ends earlier where the median is known to within this; by default 0.5",
            .target = &a.precision,
            .range = {{0.001, 100}}},
+          {.names = "--powercap",
+           .value = "FOLDER",
+           .help = "counters of the energy that the CPUs take, as Linux has them in "
+                   "/sys/class/powercap, which is the default",
+           .target = &a.powercap},
           {.names = "--seed",
            .value = "S",
            .help = "seed of numbers and of the order of turns; by default 1",
@@ -83,7 +88,8 @@ OptionRows result_rows(KernelArgs& a) {
            .range = {{0, 1000}}},
           {.names = "--by",
            .value = "processor|wall",
-           .help = "the time that --compare looks at; by default processor, which others on the "
+           .help = "the time that --compare looks at; by default processor, which "
+                   "others on the "
                    "machine disturb less",
            .target = &a.by,
            .choices = {"processor", "wall"}}};

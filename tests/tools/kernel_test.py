@@ -4,10 +4,13 @@
     python3 kernel_test.py CC path/to/quern path/to/source
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 CC, QUERN, SOURCE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
@@ -68,6 +71,33 @@ class Kernel(unittest.TestCase):
             if types.startswith("f32"):  # 16-bit floats are widened besides
                 self.assertEqual(kernels["few bits"]["bytes"], 48 * 64 * bits // 8 + 4 * (8 * 64 + 8 * 48 + 48 * 2))
         self.assertIn("weights of i2, i4 or i8", self.quern("matmul:m8n8k8 f64*int4", code=2).stderr)
+
+    def test_energy_is_told_where_the_cpu_tells_it(self):
+        zone = self.folder / "intel-rapl:0"
+        zone.mkdir()
+        (zone / "name").write_text("package-0\n")
+        (zone / "max_energy_range_uj").write_text("262143328850\n")
+        over = threading.Event()
+
+        def glow():  # ten watts
+            while not over.is_set():
+                (zone / "next").write_text(f"{int(time.monotonic() * 1e7) % 262143328850}\n")
+                os.replace(zone / "next", zone / "energy_uj")
+                time.sleep(0.001)
+
+        (zone / "energy_uj").write_text("0\n")
+        glowing = threading.Thread(target=glow)
+        glowing.start()
+        self.addCleanup(glowing.join)
+        self.addCleanup(over.set)
+        words = (PRODUCT, "--impl", "rows,rows@baseline", "--powercap", self.folder, *QUICK)
+        for kernel in self.json(*words)["problems"][0]["kernels"]:
+            self.assertGreater(kernel["energy_uj"], 0.2 * 10 * kernel["wall_us"]["low"], kernel)
+        self.assertIn(" energy ", self.quern(*words).stdout)
+        for more in (("--powercap", self.folder / "none"), ("--powercap", self.folder, "--cold")):
+            words = (PRODUCT, *more, *QUICK)
+            self.assertIsNone(self.json(*words)["problems"][0]["kernels"][0]["energy_uj"])
+            self.assertNotIn(" energy ", self.quern(*words).stdout)
 
     def test_tables_line_up(self):
         text = self.quern(PRODUCT, "--impl", "rows,reference", *QUICK).stdout

@@ -82,7 +82,7 @@ Result<std::unique_ptr<Contender>> LocalContender::make(const Model& model,
   std::unique_ptr<LocalContender> c(new LocalContender(answers, std::move(options)));
   c->info_.name = c->options_.name;
   c->info_.device = device->info().name;
-  c->is_on_host_ = device->info().kind == DeviceInfo::Kind::cpu;
+  c->info_.is_on_host = device->info().kind == DeviceInfo::Kind::cpu;
   QUERN_ASSIGN(auto executable,
                Executable::compile(model.clone(), std::move(device), c->options_.compile));
   QUERN_ASSIGN(c->session_, Session::create(std::move(executable)));
@@ -163,14 +163,31 @@ std::size_t LocalContender::other_set(std::size_t set) {
   return (set + 1 + random_() % (sets - 1)) % sets;
 }
 
+Result<std::int64_t> LocalContender::repeat(double seconds) {
+  const std::size_t set = other_set(last_set_);
+  load(set);
+  spoil(set);
+  std::int64_t calls = 0;
+  const double end = clocks_.wall() + 1e6 * seconds;
+  for (; calls == 0 || clocks_.wall() < end; ++calls) QUERN_TRY(session_->run());
+  keep_answer();
+  QUERN_TRY(check_answer(set));
+  last_set_ = set;
+  return calls;
+}
+
+void LocalContender::keep_answer() {
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].bytes())
+      std::memcpy(copies_[i].mutable_data(), outputs_[i].data(), outputs_[i].bytes());
+}
+
 Result<Sample> LocalContender::timed(std::size_t set) {
   const Spent before = spent(clocks_, *session_);
   const Moment begin = moment(clocks_);
   auto timings = session_->profile();
   const Moment end = moment(clocks_);
-  for (std::size_t i = 0; i < outputs_.size(); ++i)  // before a thread may write to them
-    if (outputs_[i].bytes())
-      std::memcpy(copies_[i].mutable_data(), outputs_[i].data(), outputs_[i].bytes());
+  keep_answer();  // before a thread may write to it
   const Spent after = spent(clocks_, *session_);
   if (!timings) return std::move(timings).error();
   QUERN_ASSIGN(const Sample sample, kernel_time(*timings));
@@ -232,14 +249,14 @@ Status LocalContender::check_workers(double process_us, double session_us) {
   constexpr double most_us = 200;
   session_sum_us_ += session_us;
   hidden_sum_us_ += process_us - session_us;
-  if (!is_on_host_ || hidden_sum_us_ <= most_share * session_sum_us_ + most_us) return {};
+  if (!info_.is_on_host || hidden_sum_us_ <= most_share * session_sum_us_ + most_us) return {};
   return not_believed(cat("other threads than those of the call took ",
                           fixed_text(hidden_sum_us_, 1), " us of processor time, these ",
                           fixed_text(session_sum_us_, 1)));
 }
 
 Status LocalContender::check_idle() {
-  if (!is_on_host_) return {};
+  if (!info_.is_on_host) return {};
   std::this_thread::sleep_for(grace);
   const double process = clocks_.process();
   const double other = clocks_.other_wall();

@@ -32,8 +32,9 @@ struct ContenderInfo {
   std::string implementation;  // as profiles have it
   std::string layouts;
   int threads = 1;
-  double flops = 0;  // of a call
-  double bytes = 0;  // inputs, weights and outputs once
+  bool is_on_host = true;  // the CPU computes it
+  double flops = 0;        // of a call
+  double bytes = 0;        // inputs, weights and outputs once
 };
 
 struct ContenderOptions {
@@ -62,6 +63,9 @@ class Contender {
   // contender: the answer is wrong, inputs were written, other threads worked, clocks disagree, or
   // another kernel ran than it says.
   virtual Result<Sample> call() = 0;
+  // Calls in a row for so many seconds, at least one, with nothing between them; returns how many.
+  // The answer of the last one is checked.
+  virtual Result<std::int64_t> repeat(double seconds) = 0;
   // Whether threads of its process use the processor while nobody has asked for anything.
   virtual Status check_idle() = 0;
 
@@ -82,6 +86,7 @@ class LocalContender final : public Contender {
                                                  const Answers& answers, ContenderOptions options);
 
   Result<Sample> call() override;
+  Result<std::int64_t> repeat(double seconds) override;
   Status check_idle() override;
 
  private:
@@ -94,6 +99,7 @@ class LocalContender final : public Contender {
   Status check_clocks(const Moment& begin, const Moment& end, double steps_us);
   Status check_workers(double process_us, double session_us);
   Status check_answer(std::size_t set);
+  void keep_answer();
   Result<Sample> timed(std::size_t set);
   Result<Sample> kernel_time(const std::vector<Session::Timing>& timings) const;
   bool counts(const StepInfo& step) const;
@@ -102,7 +108,6 @@ class LocalContender final : public Contender {
   ContenderOptions options_;
   const Clocks& clocks_;
   std::mt19937_64 random_;
-  bool is_on_host_ = true;
   std::vector<Tensor> inputs_;   // that are bound; each call has other numbers there
   std::vector<Tensor> outputs_;  // that are bound
   std::vector<Tensor> copies_;   // of outputs, right after the call

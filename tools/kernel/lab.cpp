@@ -258,6 +258,7 @@ Result<ProblemResult> Lab::run(const Problem& problem) {
       measure(contenders, {.time_s = args_.time_s,
                            .precision = args_.precision / 100,
                            .seed = args_.seed,
+                           .energy = energy_.can_read() && !args_.cold ? &energy_ : nullptr,
                            .progress = [&](std::string_view text) { progress.update(text); }});
   const LeastWork work = least_work(problem, task.model, compile_.math);
   for (Measured& m : result.kernels) {

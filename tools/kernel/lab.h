@@ -10,6 +10,7 @@
 #include <quern/custom_ops.h>
 
 #include "tools/console.h"
+#include "tools/kernel/energy.h"
 #include "tools/kernel/floor.h"
 #include "tools/kernel/remote.h"
 #include "tools/kernel/report.h"
@@ -32,7 +33,8 @@ class Lab {
   ReportContext context() const;
 
  private:
-  explicit Lab(const KernelArgs& args, const Console& console) : args_(args), console_(console) {}
+  explicit Lab(const KernelArgs& args, const Console& console)
+      : args_(args), console_(console), energy_(args.powercap) {}
   using Contenders = std::vector<std::unique_ptr<Contender>>;
   struct Task;  // a problem with its graph and its answers
 
@@ -57,6 +59,7 @@ class Lab {
   std::unique_ptr<CacheEvictor> evictor_;
   MachineLoad load_before_;
   Roofs roofs_;
+  EnergyMeter energy_;
 };
 
 // "cpu,vulkan:0,validate" as "cpu" and "vulkan:0,validate".

@@ -76,6 +76,21 @@ void take_turn(Entrant& e, const MeasureOptions& o) {
   }
 }
 
+// Counters move once in a millisecond, so the energy is that of many calls.
+void take_energy(Entrant& e, const EnergyMeter& meter) {
+  constexpr double seconds = 0.2;
+  if (!e.result.is_believed() || !e.contender->info().is_on_host) return;
+  const std::vector<double> before = meter.read();
+  const auto calls = e.contender->repeat(seconds);
+  const std::vector<double> after = meter.read();
+  if (!calls) {
+    e.result.refused = calls.error().message();
+    return;
+  }
+  const auto total = meter.between(before, after);
+  if (total && *calls > 0) e.result.energy_uj = *total / static_cast<double>(*calls);
+}
+
 }  // namespace
 
 std::vector<double> wall_of(const Measured& m) {
@@ -99,6 +114,8 @@ std::vector<Measured> measure(std::span<const std::unique_ptr<Contender>> conten
       if (!entrants[i].is_done) take_turn(entrants[i], options);
     if (options.progress) options.progress(cat("round ", round + 1));
   }
+  if (options.energy)
+    for (Entrant& e : entrants) take_energy(e, *options.energy);
   std::vector<Measured> results;
   for (Entrant& e : entrants) {
     summarise(e.result);

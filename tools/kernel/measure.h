@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/kernel/contender.h"
+#include "tools/kernel/energy.h"
 #include "tools/kernel/statistics.h"
 
 namespace quern::tools::lab {
@@ -21,6 +23,8 @@ struct MeasureOptions {
   std::size_t least_samples = 20;
   std::size_t most_samples = 20'000;
   std::uint64_t seed = 1;
+  // Of what contenders on the host take, when all are timed; null: it is not asked for.
+  const EnergyMeter* energy = nullptr;
   std::function<void(std::string_view)> progress = {};
 };
 
@@ -29,6 +33,8 @@ struct Measured {
   std::vector<Sample> samples;
   MedianInterval wall;  // microseconds
   MedianInterval processor;
+  // Of a call, of all that the CPUs did meanwhile, in microjoules; nullopt: not known.
+  std::optional<double> energy_uj = std::nullopt;
   std::string refused;  // why no time of it is believed; empty: it is
 
   bool is_believed() const { return refused.empty() && !samples.empty(); }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <vector>
 
@@ -81,6 +82,15 @@ Json sample_json(const Result<Sample>& sample) {
   }
   j["wall_us"] = sample->wall_us;
   j["processor_us"] = sample->processor_us;
+  return j;
+}
+
+Json calls_json(const Result<std::int64_t>& calls) {
+  Json j;
+  if (calls)
+    j["calls"] = *calls;
+  else
+    j["error"] = calls.error().message();
   return j;
 }
 
@@ -171,6 +181,11 @@ Result<Sample> RemoteContender::call() {
   return Sample{number_in(json, "wall_us"), number_in(json, "processor_us")};
 }
 
+Result<std::int64_t> RemoteContender::repeat(double seconds) {
+  QUERN_ASSIGN(const Json json, ask(cat("repeat ", shortest(seconds), "\n")));
+  return static_cast<std::int64_t>(number_in(json, "calls"));
+}
+
 Status RemoteContender::check_idle() {
   return ask("idle\n").status();
 }
@@ -179,6 +194,8 @@ void serve(Contender& contender) {
   for (std::string question; std::getline(std::cin, question);) {
     if (question == "info") answer(info_json(contender));
     if (question == "call") answer(sample_json(contender.call()));
+    if (question.starts_with("repeat "))
+      answer(calls_json(contender.repeat(std::strtod(question.c_str() + 7, nullptr))));
     if (question == "idle") answer(idle_json(contender.check_idle()));
   }
 }

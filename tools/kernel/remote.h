@@ -25,6 +25,7 @@ class RemoteContender final : public Contender {
   ~RemoteContender() override;
 
   Result<Sample> call() override;
+  Result<std::int64_t> repeat(double seconds) override;
   Status check_idle() override;
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/kernel/floor.h"
@@ -34,22 +35,53 @@ const Measured* fastest(const std::vector<Measured>& kernels) {
   return best;
 }
 
+std::string energy_text(double uj) {
+  if (uj < 1e3) return cat(fixed_text(uj, 1), " uJ");
+  return uj < 1e6 ? cat(fixed_text(1e-3 * uj, 2), " mJ") : cat(fixed_text(1e-6 * uj, 2), " J");
+}
+
+bool has_energy(const std::vector<Measured>& kernels) {
+  return std::ranges::any_of(kernels, [](const Measured& m) { return m.energy_uj.has_value(); });
+}
+
+enum class EnergyColumn : std::uint8_t { without, with };
+
+std::vector<Table::Column> kernel_columns(EnergyColumn energy) {
+  std::vector<Table::Column> columns = {{"kernel", Align::left, 28},
+                                        {"time", Align::right},
+                                        {"", Align::right},
+                                        {"processor", Align::right},
+                                        {"", Align::right}};
+  if (energy == EnergyColumn::with) columns.push_back({"energy", Align::right});
+  columns.insert(columns.end(), {{"GFLOP/s", Align::right},
+                                 {"GB/s", Align::right},
+                                 {"of roof", Align::right},
+                                 {"slower", Align::right},
+                                 {"implementation", Align::left, 100}});
+  return columns;
+}
+
 std::vector<std::string> cells_of(const Measured& m, const Roof& roof, const Measured* best,
-                                  Caches caches) {
-  if (!m.is_believed())
-    return {m.info.name, "", "", "", "", "", "", "", "", cat("NOT BELIEVED: ", m.refused)};
+                                  Caches caches, EnergyColumn energy) {
+  std::vector<std::string> cells = {m.info.name};
+  if (!m.is_believed()) {
+    cells.resize(kernel_columns(energy).size());
+    cells.back() = cat("NOT BELIEVED: ", m.refused);
+    return cells;
+  }
+  const bool has_processor = m.processor.median > 0;
+  cells.push_back(time_of_us(m.wall.median));
+  cells.push_back(spread_text(m.wall));
+  cells.push_back(has_processor ? time_of_us(m.processor.median) : "");
+  cells.push_back(has_processor ? spread_text(m.processor) : "");
+  if (energy == EnergyColumn::with) cells.push_back(m.energy_uj ? energy_text(*m.energy_uj) : "");
+  cells.push_back(m.info.flops > 0 ? fixed_text(gflops_of(m), 1) : "");
+  cells.push_back(fixed_text(gbytes_of(m), 1));
   const double share = roof_share(m, roof, caches);
-  const bool is_best = &m == best;
-  return {m.info.name,
-          time_of_us(m.wall.median),
-          spread_text(m.wall),
-          m.processor.median > 0 ? time_of_us(m.processor.median) : "",
-          m.processor.median > 0 ? spread_text(m.processor) : "",
-          m.info.flops > 0 ? fixed_text(gflops_of(m), 1) : "",
-          fixed_text(gbytes_of(m), 1),
-          share > 0 ? percent_text(share) : "",
-          is_best ? "" : cat("x", fixed_text(m.wall.median / best->wall.median, 2)),
-          m.info.implementation};
+  cells.push_back(share > 0 ? percent_text(share) : "");
+  cells.push_back(&m == best ? "" : cat("x", fixed_text(m.wall.median / best->wall.median, 2)));
+  cells.push_back(m.info.implementation);
+  return cells;
 }
 
 std::string context_text(const std::vector<ProblemResult>& results, const ReportContext& c) {
@@ -90,6 +122,7 @@ Json kernel_json(const Measured& m, const Roof& roof, Caches caches) {
   j["samples"] = m.samples.size();
   j["wall_us"] = interval_json(m.wall);
   j["processor_us"] = interval_json(m.processor);
+  j["energy_uj"] = m.energy_uj ? Json(*m.energy_uj) : Json();
   j["flops"] = m.info.flops;
   j["bytes"] = m.info.bytes;
   j["gflops_per_second"] = gflops_of(m);
@@ -114,18 +147,10 @@ std::string results_text(const std::vector<ProblemResult>& results, const Report
   std::string text;
   for (const ProblemResult& r : results) {
     const Measured* best = fastest(r.kernels);
-    Table t({{"kernel", Align::left, 28},
-             {"time", Align::right},
-             {"", Align::right},
-             {"processor", Align::right},
-             {"", Align::right},
-             {"GFLOP/s", Align::right},
-             {"GB/s", Align::right},
-             {"of roof", Align::right},
-             {"slower", Align::right},
-             {"implementation", Align::left, 100}});
+    const EnergyColumn energy = has_energy(r.kernels) ? EnergyColumn::with : EnergyColumn::without;
+    Table t(kernel_columns(energy));
     for (std::size_t i = 0; i < r.kernels.size(); ++i)
-      t.add(cells_of(r.kernels[i], r.roofs[i], best, context.caches()),
+      t.add(cells_of(r.kernels[i], r.roofs[i], best, context.caches(), energy),
             !r.kernels[i].is_believed() ? Colour::red
             : &r.kernels[i] == best     ? Colour::bold
                                         : Colour::none);
