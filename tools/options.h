@@ -178,7 +178,7 @@ struct ProfileArgs {
 };
 
 struct KernelArgs {
-  std::vector<std::string> problems;  // lines; with `compare` two files
+  std::vector<std::string> problems;  // lines; with `compare` two files, with `history` some
   std::string file;                   // of problem lines
   std::string from;                   // a model
   InputArgs inputs;                   // of that model
@@ -193,6 +193,7 @@ struct KernelArgs {
   std::string save;
   std::string html;
   bool compare = false;
+  bool history = false;
   double threshold = 2;  // percent
   std::string by = "processor";
   bool list = false;

@@ -9,7 +9,7 @@ namespace {
 OptionRows problem_rows(KernelArgs& a) {
   return {{.names = "PROBLEM",
            .help = "a line such as 'conv:n1c64h56o64k3p1 f32 +relu' (in quotes, for its spaces); "
-                   "with --compare two files of --save",
+                   "with --compare two files of --save, with --history some",
            .target = &a.problems},
           {.names = "-f,--file",
            .value = "FILE",
@@ -81,6 +81,10 @@ OptionRows result_rows(KernelArgs& a) {
            .help = "compares two files of --save, the older one first, by a rank test; exit code 1 "
                    "where a kernel is slower",
            .target = &a.compare},
+          {.names = "--history",
+           .help = "shows a line for each kernel over many files of --save, in the order of their "
+                   "dates; with --html a page of small pictures",
+           .target = &a.history},
           {.names = "--threshold",
            .value = "PERCENT",
            .help = "a median that moved by less than this did not move; by default 2",
@@ -88,7 +92,7 @@ OptionRows result_rows(KernelArgs& a) {
            .range = {{0, 1000}}},
           {.names = "--by",
            .value = "processor|wall",
-           .help = "the time that --compare looks at; by default processor, which "
+           .help = "the time that --compare and --history look at; by default processor, which "
                    "others on the "
                    "machine disturb less",
            .target = &a.by,
@@ -138,7 +142,8 @@ Verb kernel_row(KernelArgs& a) {
        "the kernels of a model, and whether they explain its time"},
       {"quern kernel -f shapes.txt --save before.jsonl; quern kernel --compare before.jsonl "
        "after.jsonl",
-       "before and after a change"}};
+       "before and after a change"},
+      {"quern kernel --history results/*.jsonl --html history.html", "over months"}};
   return v;
 }
 

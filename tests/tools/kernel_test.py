@@ -158,6 +158,42 @@ class Kernel(unittest.TestCase):
         slower.write_text("{}\n")
         self.assertIn("line 1", self.quern("--compare", first, slower, code=2).stderr)
 
+    def test_files_over_time_are_a_history(self):
+        first = self.folder / "a.jsonl"
+        self.quern(PRODUCT, "--impl", "rows,reference", "--save", first, *QUICK)
+        records = [json.loads(line) for line in first.read_text().splitlines()]
+        self.assertRegex(records[0]["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+
+        def write(name, factor, **more):
+            for record in records:
+                record.update(more, wall_us=[100 + 0.1 * i for i in range(40)])
+                record["processor_us"] = [factor * us for us in record["wall_us"]]
+            path = self.folder / name
+            path.write_text("".join(json.dumps(r) + "\n" for r in records))
+            return path
+        files = [write("z.jsonl", 1, date="2026-01-02T03:04:05Z"), write("y.jsonl", 2, date="2026-03-02T03:04:05Z"),
+                 write("x.jsonl", 1.2, date="2026-02-02T03:04:05Z")]
+        page = self.folder / "history.html"
+        history = self.json("--history", *files, "--html", page)
+        self.assertEqual([pathlib.Path(f["file"]).name for f in history["files"]], ["z.jsonl", "x.jsonl", "y.jsonl"])
+        self.assertEqual([line["kernel"] for line in history["lines"]], ["rows", "reference"])
+        medians = [p["median_us"] for p in history["lines"][0]["points"]]
+        self.assertEqual([round(m / medians[0], 3) for m in medians], [1, 1.2, 2])
+        self.assertEqual(history["lines"][0]["verdict"], "slower")
+        self.assertEqual(page.read_text().count("<figure "), 2)
+        self.assertIn("+100.0 %", self.quern("--history", *files).stdout)
+        self.assertEqual(self.json("--history", *files, "--by", "wall")["lines"][0]["verdict"], "same")
+        # Without a date it is that of the file.
+        for record in records:
+            del record["date"]
+        undated = write("w.jsonl", 1)
+        os.utime(undated, (1e9, 1e9))
+        self.assertEqual(self.json("--history", *files, undated)["files"][0]["date"], "2001-09-09T01:46:40Z")
+        for words, part in (((), "files of --save"), ((first, self.folder / "none"), "none")):
+            self.assertIn(part, self.quern("--history", *words, code=2).stderr)
+        undated.write_text("\n")
+        self.assertIn("has no records", self.quern("--history", undated, code=2).stderr)
+
     def test_kernels_of_a_model(self):
         digits = SOURCE / "examples/digits/digits.onnx"
         listed = self.quern("--from", digits, "--list").stdout.splitlines()

@@ -404,6 +404,31 @@ class OtherPages(Pages):
     def test_kernels(self):
         self.shown_everywhere(self.page("kernels", "kernel", "matmul:m32n48k64 f32 bias +relu", "--time", "0.05", "-t", "1"))
 
+    def test_history(self):
+        files = []
+        for day, factor in ((1, 1), (2, 3), (3, 2)):
+            files.append(self.folder / f"{day}.jsonl")
+            files[-1].write_text("".join(json.dumps(
+                {"schema": 1, "problem": f"matmul:m{i}n5k6 {HOSTILE}", "kernel": "rows", "implementation": "rows",
+                 "device": "cpu", "mode": "warm", "math": "f32", "threads": 1, "date": f"2026-01-0{day}T00:00:00Z",
+                 "wall_us": [10 * i * factor] * 9, "processor_us": [10 * i * factor] * 9}) + "\n" for i in range(1, 8)))
+        path = self.page("history", "kernel", "--history", *files)
+        self.shown_everywhere(path, self.check_figures)
+
+    def check_figures(self, size):
+        """Beside each other as the window has room, the second of three points above the third above the first."""
+        boxes = self.js("[...document.querySelectorAll('figure')].map(f => { const b = f.getBoundingClientRect(); "
+                        "return [b.left, b.top, b.right]; })")
+        self.assertEqual(len(boxes), 7)
+        beside = sum(abs(top - boxes[0][1]) < 1 for _, top, _ in boxes)
+        self.assertTrue(beside == 1 if size is PHONE else beside >= 4, boxes)
+        for dots in self.js("[...document.querySelectorAll('figure svg')].map(s => [...s.querySelectorAll('circle')]"
+                            ".map(c => { const b = c.getBoundingClientRect(); return [b.left, b.top]; }))"):
+            self.assertEqual(len(dots), 3)
+            (x1, y1), (x2, y2), (x3, y3) = dots
+            self.assertTrue(x1 < x2 < x3 and y2 < y3 < y1, dots)
+        self.assertEqual(self.js("window.pwned"), None)
+
 
 if __name__ == "__main__":
     if not browser.program():

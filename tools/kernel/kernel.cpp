@@ -5,6 +5,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/kernel/from_model.h"
+#include "tools/kernel/history.h"
 #include "tools/kernel/lab.h"
 #include "tools/verbs.h"
 #include "tools/whole_file.h"
@@ -44,6 +45,22 @@ Result<ExitCode> compare_files(const KernelArgs& args, const Console& console) {
   print(args.json ? comparison_json(comparison).document()
                   : comparison_text(comparison, options, console));
   return comparison.is_good() ? ExitCode::ok : ExitCode::failed;
+}
+
+Result<ExitCode> show_history(const KernelArgs& args, const Console& console) {
+  if (args.problems.empty() || args.problems.size() > most_files_of_history)
+    return Status(Code::invalid_argument,
+                  cat("--history wants files of --save, ", most_files_of_history, " at most, not ",
+                      args.problems.size()));
+  std::vector<SavedFile> files;
+  for (const std::string& path : args.problems) {
+    QUERN_ASSIGN(files.emplace_back(), read_saved(path));
+  }
+  const ComparisonOptions options{.threshold = args.threshold / 100, .by_wall = args.by == "wall"};
+  QUERN_ASSIGN(const History history, history_of(std::move(files), options));
+  if (!args.html.empty()) QUERN_TRY(write_whole_file(args.html, history_page(history, options)));
+  print(args.json ? history_json(history).document() : history_text(history, options, console));
+  return ExitCode::ok;
 }
 
 Status save_records(const std::string& path, const std::vector<ProblemResult>& results,
@@ -119,6 +136,7 @@ Result<ExitCode> measure_problems(const KernelArgs& args, const Console& console
 namespace quern::tools {
 
 Result<ExitCode> kernel_verb(const KernelArgs& args, const Console& console) {
+  if (args.history) return lab::show_history(args, console);
   return args.compare ? lab::compare_files(args, console) : lab::measure_problems(args, console);
 }
 

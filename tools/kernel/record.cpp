@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "engine/vocabulary/text_util.h"
 
@@ -60,20 +61,12 @@ ComparedKernel::Verdict judge(const ComparedKernel& k, const ComparisonOptions& 
   return k.change() > 0 ? Verdict::slower : Verdict::faster;
 }
 
-bool has_processor_time(const Record& r) {
-  return std::ranges::any_of(r.processor_us, [](double us) { return us > 0; });
-}
-
-ComparedKernel compared_pair(const Record& before, const Record& after,
-                             const ComparisonOptions& options) {
-  ComparedKernel k{.before = before, .after = after};
-  const bool by_wall = options.by_wall || !has_processor_time(before) || !has_processor_time(after);
-  const auto& a = by_wall ? before.wall_us : before.processor_us;
-  const auto& b = by_wall ? after.wall_us : after.processor_us;
-  k.median_before_us = median_interval(a).median;
-  k.median_after_us = median_interval(b).median;
-  k.p = rank_test(a, b).p;
-  return k;
+// "2026-11-29T07:05:11Z", by its form.
+bool is_date(std::string_view text) {
+  constexpr std::string_view form = "0000-00-00T00:00:00Z";
+  return std::ranges::equal(text, form, [](char c, char wanted) {
+    return wanted == '0' ? c >= '0' && c <= '9' : c == wanted;
+  });
 }
 
 Status refuse_twice(std::span<const Record> records, std::size_t keys) {
@@ -82,6 +75,36 @@ Status refuse_twice(std::span<const Record> records, std::size_t keys) {
 }
 
 }  // namespace
+
+bool has_processor_time(const Record& record) {
+  return std::ranges::any_of(record.processor_us, [](double us) { return us > 0; });
+}
+
+ComparedKernel compared_pair(const Record& before, const Record& after,
+                             const ComparisonOptions& options, std::size_t comparisons) {
+  ComparedKernel k{.before = before, .after = after};
+  const bool by_wall = options.by_wall || !has_processor_time(before) || !has_processor_time(after);
+  const auto& a = by_wall ? before.wall_us : before.processor_us;
+  const auto& b = by_wall ? after.wall_us : after.processor_us;
+  k.median_before_us = median_interval(a).median;
+  k.median_after_us = median_interval(b).median;
+  k.p = rank_test(a, b).p;
+  k.verdict = judge(k, options, comparisons);
+  return k;
+}
+
+std::string date_text(std::chrono::system_clock::time_point time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(time - day));
+  const auto digits = [](auto number, std::size_t width) {
+    std::string text = cat(number);
+    return text.insert(0, width - std::min(width, text.size()), '0');
+  };
+  return cat(digits(int{date.year()}, 4), "-", digits(unsigned{date.month()}, 2), "-",
+             digits(unsigned{date.day()}, 2), "T", digits(clock.hours().count(), 2), ":",
+             digits(clock.minutes().count(), 2), ":", digits(clock.seconds().count(), 2), "Z");
+}
 
 std::string Record::key() const {
   return cat(problem, " | ", kernel, " | ", device, " | ", threads, " threads | ", mode, " | ",
@@ -97,6 +120,7 @@ Json record_json(const Record& record) {
   j["wall_us"] = Json::array_of(record.wall_us);
   j["processor_us"] = Json::array_of(record.processor_us);
   if (!record.refused.empty()) j["refused"] = record.refused;
+  if (!record.date.empty()) j["date"] = record.date;
   j["command"] = record.command;
   j["machine"] = record.machine;
   return j;
@@ -124,6 +148,9 @@ Result<Record> parse_record(const Json& json) {
   if (r.refused.empty() && r.wall_us.empty()) return bad_member("wall_us", "list with a sample");
   if (r.wall_us.size() != r.processor_us.size())
     return bad_member("processor_us", "list as long as wall_us");
+  if (const Json* date = json.find("date")) r.date = date->text();
+  if (!r.date.empty() && !is_date(r.date))
+    return bad_member("date", "date such as 2026-11-29T07:05:11Z");
   if (const Json* command = json.find("command")) r.command = command->text();
   if (const Json* machine = json.find("machine")) r.machine = *machine;
   return r;
@@ -172,6 +199,7 @@ Result<FileComparison> compare_records(std::span<const Record> before,
   QUERN_TRY(refuse_twice(after, new_ones.size()));
   for (const auto& [key, record] : old_ones)
     if (!new_ones.contains(key)) c.only_before.push_back(key);
+  std::vector<std::pair<const Record*, const Record*>> pairs;
   for (const Record& record : after) {
     const auto old_one = old_ones.find(record.key());
     if (old_one == old_ones.end()) {
@@ -179,11 +207,12 @@ Result<FileComparison> compare_records(std::span<const Record> before,
       continue;
     }
     c.is_other_machine |= old_one->second->machine.dump() != record.machine.dump();
-    c.kernels.push_back(compared_pair(*old_one->second, record, options));
+    pairs.emplace_back(old_one->second, &record);
   }
-  if (c.kernels.empty())
+  if (pairs.empty())
     return Status(Code::invalid_argument, "the files have no kernel of a problem in common");
-  for (ComparedKernel& k : c.kernels) k.verdict = judge(k, options, c.kernels.size());
+  for (const auto& [old_one, new_one] : pairs)
+    c.kernels.push_back(compared_pair(*old_one, *new_one, options, pairs.size()));
   return c;
 }
 

@@ -3,6 +3,7 @@
 // `--compare` reads.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,12 +29,16 @@ struct Record {
   std::vector<double> wall_us;       // samples, in the order in which they were taken
   std::vector<double> processor_us;  // the same; zeros on a device
   std::string refused;
+  std::string date;  // as date_text() has it; "": not known
   std::string command;
   Json machine;
 
   // What two records of one comparison have in common.
   std::string key() const;
 };
+
+// "2026-11-29T07:05:11Z": as text in the order of time.
+std::string date_text(std::chrono::system_clock::time_point time);
 
 Json record_json(const Record& record);
 // Errors: invalid_argument, with the member that is missing or of another kind.
@@ -61,6 +66,10 @@ struct ComparedKernel {
     return median_before_us > 0 ? median_after_us / median_before_us - 1 : 0;
   }
 };
+bool has_processor_time(const Record& record);
+// One of so many `comparisons`.
+ComparedKernel compared_pair(const Record& before, const Record& after,
+                             const ComparisonOptions& options, std::size_t comparisons);
 std::string_view verdict_name(ComparedKernel::Verdict verdict);
 
 struct FileComparison {

@@ -2,6 +2,7 @@
 #include "tools/kernel/report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 
@@ -235,6 +236,7 @@ std::vector<Record> records_of(const std::vector<ProblemResult>& results,
                                const ReportContext& context) {
   std::vector<Record> records;
   Json machine = machine_json();
+  const std::string date = date_text(std::chrono::system_clock::now());
   for (const ProblemResult& r : results)
     for (const Measured& m : r.kernels)
       records.push_back({.problem = r.problem.text,
@@ -248,6 +250,7 @@ std::vector<Record> records_of(const std::vector<ProblemResult>& results,
                          .wall_us = in_nanoseconds(wall_of(m)),
                          .processor_us = in_nanoseconds(processor_of(m)),
                          .refused = m.refused,
+                         .date = date,
                          .command = context.command,
                          .machine = machine});
   return records;

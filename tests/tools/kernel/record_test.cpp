@@ -35,12 +35,14 @@ TEST(KernelRecord, IsReadBackAsItWas) {
   r.weight = 3;
   r.threads = 2;
   r.machine["cpu"] = "a CPU";
+  r.date = "2026-11-29T07:05:11Z";
   const auto back = parse_record(parse_json(record_json(r).line()).value());
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(back->key(), r.key());
   EXPECT_EQ(back->wall_us, r.wall_us);
   EXPECT_EQ(back->processor_us, r.processor_us);
   EXPECT_EQ(back->weight, 3);
+  EXPECT_EQ(back->date, r.date);
   EXPECT_EQ(back->machine.dump(), r.machine.dump());
 }
 
@@ -58,6 +60,8 @@ TEST(KernelRecord, RefusesWithTheMember) {
   EXPECT_CONTAINS(refusal([](Json& j) { j["threads"] = -1; }), "'threads'");
   EXPECT_CONTAINS(refusal([](Json& j) { j["threads"] = 1e99; }), "'threads'");
   EXPECT_CONTAINS(refusal([](Json& j) { j["wall_us"] = "fast"; }), "'wall_us'");
+  for (const char* date : {"today", "2026-11-29", "2026-11-29T07:05:11Z ", "2026-11-29T07:05:1xZ"})
+    EXPECT_CONTAINS(refusal([&](Json& j) { j["date"] = date; }), "'date'");
   EXPECT_CONTAINS(refusal([](Json& j) { j["wall_us"] = Json::array(); }), "'wall_us'");
   EXPECT_CONTAINS(refusal([](Json& j) { j["wall_us"].push(-1); }), "'wall_us'");
   EXPECT_CONTAINS(refusal([](Json& j) { j["processor_us"].push(1); }), "'processor_us'");
