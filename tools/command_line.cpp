@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "engine/vocabulary/text_util.h"
+#include "tools/closest.h"
 #include "tools/options.h"
 
 namespace quern::tools {
@@ -35,11 +36,25 @@ std::string outside(const std::string& text, std::pair<double, double> range) {
              shortest(range.second));
 }
 
+// Of a word that no option is.
+Status unknown_word(const Verb& verb, const std::string& word) {
+  const std::string_view name = std::string_view(word).substr(0, word.find('='));
+  if (!name.starts_with('-'))
+    return {Code::invalid_argument, cat("'", printable(word, 80), "' is one word too many")};
+  std::vector<std::string> names = {"--help"};
+  for (const OptionRow& row : verb.options)
+    if (!row.positional() && !row.hidden)
+      for (std::string& one : split_list(row.names)) names.push_back(std::move(one));
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return {Code::invalid_argument,
+          cat("no option '", printable(name, 80), "'", did_you_mean(name, views))};
+}
+
 }  // namespace
 
 Status parse_arguments(const Verb& verb, std::span<const std::string> words) {
+  CLI::App app;
   try {
-    CLI::App app;
     app.set_help_flag("");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     for (const OptionRow& row : verb.options) {
@@ -54,6 +69,10 @@ Status parse_arguments(const Verb& verb, std::span<const std::string> words) {
     }
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);
+  } catch (const CLI::ExtrasError& e) {
+    const std::vector<std::string> extras = app.remaining();
+    if (!extras.empty()) return unknown_word(verb, extras[0]);
+    return {Code::invalid_argument, printable(e.what(), 400)};
   } catch (const CLI::ParseError& e) {
     return {Code::invalid_argument, printable(e.what(), 400)};
   }

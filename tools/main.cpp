@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/vocabulary/text_util.h"
+#include "tools/closest.h"
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
@@ -117,7 +118,10 @@ ExitCode run_main(std::vector<std::string> words) {
   if (words[0] == "help") words = {words[1], "--help"};
   const auto verb = std::ranges::find(verbs, words[0], &Verb::name);
   if (verb == verbs.end()) {
-    console.error(cat("quern: no verb '", shown(words[0]), "'; `quern --help` lists them"));
+    std::vector<std::string_view> names;
+    for (const Verb& v : verbs) names.push_back(v.name);
+    console.error(cat("quern: no verb '", shown(words[0]), "'; `quern --help` lists them",
+                      did_you_mean(words[0], names)));
     return ExitCode::usage;
   }
   const std::span<const std::string> rest = std::span(words).subspan(1);

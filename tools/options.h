@@ -142,6 +142,9 @@ struct OptimizeArgs {
   std::uint64_t threshold = 64 << 10;                           // bytes of a folded constant
   std::uint64_t external_above = (std::uint64_t{1} << 31) - 1;  // bytes of the file
   bool unchecked = false;
+  std::vector<std::string> skipped;  // passes
+  int opset = 0;                     // 0: the model's
+  bool by_node = false;
   InputArgs inputs;
   DeviceArgs device;
   bool json = false;

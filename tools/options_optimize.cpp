@@ -23,6 +23,20 @@ OptionRows what_rows(OptimizeArgs& a) {
                    "FILE.data; by default 2 GiB, which no ONNX file may pass",
            .target = &a.external_above,
            .range = {{0, 2147483647}}},
+          {.names = "--skip",
+           .value = "PASS",
+           .help = "a pass that does not run, as --json names them. May be repeated",
+           .target = &a.skipped},
+          {.names = "--opset",
+           .value = "N",
+           .help = "the opset of ai.onnx to write: nodes that mean something else there get the "
+                   "form that they have there; one that has none is an error that names it",
+           .target = &a.opset,
+           .range = {{1, 1000}}},
+          {.names = "--by-node",
+           .help = "says of each node of the model whether it was kept, rewritten, fused into "
+                   "another, folded, replaced by a value or removed",
+           .target = &a.by_node},
           {.names = "--unchecked",
            .help = "write without a run of both models, where no inputs can be made up",
            .target = &a.unchecked}};
@@ -41,7 +55,8 @@ Verb optimize_row(OptimizeArgs& a) {
           "activations that an exporter spelled out become one operator where the opset of the "
           "model has it; Gelu, FastGelu and QuickGelu are those of com.microsoft where it has "
           "not. Opset, inputs, outputs, metadata and the names of what stays are those of the "
-          "original, so that other engines read the file. --shape and --dim make free "
+          "original, so that other engines read the file; --opset writes another opset. --shape "
+          "and --dim make free "
           "dimensions numbers.\n\n"
           "Both models then run on the same inputs, without any rewrite of this engine's own. "
           "The largest difference is stated, and nothing is written where the two do not "

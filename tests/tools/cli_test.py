@@ -467,10 +467,21 @@ class Other(Cli):
         self.assertEqual(made["operators"], {"Exp": 1, "Mul": 1})
         self.assertEqual(made["outputs"], [{"name": "y", "max_difference": 0}])
         self.assertEqual(self.json("inspect", out)["metadata"], {"key": "kept"})
+        fates = [(n["name"], n["operator"], n["fate"], n.get("into")) for n in made["by_node"]]
+        self.assertEqual(fates, [("n_Identity", "Identity", "replaced", "x"), ("n_Exp", "Exp", "kept", None),
+                                 ("n_Exp", "Exp", "replaced", "b"), ("n_Mul", "Mul", "kept", None)])
+        self.assertIn("replaced by x", self.quern("optimize", path, "-o", out, "--by-node").stdout)
+        self.assertEqual(self.json("optimize", path, "-o", out, "--opset", "21")["opset"], 21)
+        self.assertEqual(self.json("inspect", out)["opsets"], {"ai.onnx": 21})
+        self.assertIn("opset 999 is not known", self.quern("optimize", path, "-o", out, "--opset", "999", code=2).stderr)
         self.quern("optimize", path, "-o", out, "--dim", "batch=4", "--level", "basic")
         self.assertEqual([self.json("inspect", out)[k][0]["dims"] for k in ("inputs", "outputs")], [[4, 3], [4, 3]])
         self.assertIn("'batch'", self.quern("optimize", path, "-o", out, "--dim", "bath=4", code=2).stderr)
         self.quern("optimize", path, "--level", "most", code=2)
+        self.assertIn("did you mean '--level'?", self.quern("optimize", path, "--levl", "basic", code=2).stderr)
+        self.assertIn("did you mean 'optimize'?", self.quern("optimise", path, code=2).stderr)
+        self.assertIn("no pass 'fold_constant' at this level; did you mean 'fold_constants'?",
+                      self.quern("optimize", path, "--skip", "fold_constant", code=2).stderr)
         self.quern("optimize", path, "-o", self.folder / "none/small.onnx", code=2)
         broken = self.folder / "broken.onnx"
         broken.write_bytes(pathlib.Path(path).read_bytes()[:-40])

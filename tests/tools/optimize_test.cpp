@@ -11,6 +11,7 @@
 
 #include "frontends/onnx-parser/write.h"
 #include "graph/passes/pipeline.h"
+#include "tests/expect.h"
 #include "tools/optimize/check.h"
 #include "tools/optimize/model_file.h"
 #include "tools/optimize/rewriting.h"
@@ -313,6 +314,155 @@ TEST_F(Optimize, ConstantsMayLieInAFileOfTheirOwn) {
   const auto again = EditedModel::open(path);
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->bytes(), model.bytes());
+}
+
+// ---- what became of each node
+
+// "name: fate into (operator)" by node.
+std::vector<std::string> fates_of(const NodeFates& fates) {
+  std::vector<std::string> texts;
+  for (const NodeFate& f : fates)
+    texts.push_back(f.name + ": " + std::string(fate_name(f.kind)) +
+                    (f.into.empty() ? "" : " " + f.into) +
+                    (f.into_type.empty() ? "" : " (" + f.into_type + ")"));
+  return texts;
+}
+using Fates = std::vector<std::string>;
+
+TEST_F(Optimize, EachNodeHasAFate) {
+  image_net();
+  EditedModel model = written(13);
+  const auto all = rewrite_model(model, {});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(fates_of(all->nodes), (Fates{"same: fused norm (Conv)", "conv: fused norm (Conv)",
+                                         "norm: rewritten (Conv)", "y: kept", "unread: removed"}));
+  EditedModel again = written(13);
+  const auto basic = rewrite_model(again, {.level = RewriteLevel::basic});
+  ASSERT_TRUE(basic);
+  EXPECT_EQ(fates_of(basic->nodes),
+            (Fates{"same: replaced x", "conv: kept", "norm: kept", "y: kept", "unread: removed"}));
+}
+
+TEST_F(Optimize, NodesOfConstantsAreFoldedAndTwinsReplaced) {
+  graph_.inputs = {rewritten_value("x", {2, 3, 4})};
+  graph_.outputs = {rewritten_value("y", {2, 12}), rewritten_value("z", {2, 12})};
+  ints("zero", {0});
+  ints("rest", {-1});
+  graph_.nodes = {
+      rewritten_node("Shape", {"x"}, "shape"),
+      rewritten_node("Gather", {"shape", "zero"}, "first"),
+      rewritten_node("Concat", {"first", "rest"}, "target", {onnx::integer_attribute("axis", 0)}),
+      rewritten_node("Reshape", {"x", "target"}, "flat"),
+      rewritten_node("Exp", {"flat"}, "a"),
+      rewritten_node("Exp", {"flat"}, "b"),
+      rewritten_node("Neg", {"a"}, "y"),
+      rewritten_node("Tanh", {"b"}, "z")};
+  EditedModel model = written(13);
+  const auto done = rewrite_model(model, {});
+  ASSERT_TRUE(done);
+  EXPECT_EQ(fates_of(done->nodes),
+            (Fates{"shape: folded", "first: folded", "target: folded", "flat: kept", "a: kept",
+                   "b: replaced a", "y: kept", "z: kept"}));
+}
+
+TEST_F(Optimize, PassesMayBeSkippedByName) {
+  image_net();
+  const EditedModel model = rewritten(13, {.skipped = {"expand_batch_norm"}});
+  EXPECT_EQ(types(model), (Types{"Conv", "BatchNormalization", "Relu"}));
+  EditedModel other = written(13);
+  const auto wrong = rewrite_model(other, {.skipped = {"expand_batchnorm"}});
+  ASSERT_FALSE(wrong);
+  EXPECT_CONTAINS(std::string(wrong.error().message()), "did you mean 'expand_batch_norm'?");
+  const auto further =
+      rewrite_model(other, {.level = RewriteLevel::basic, .skipped = {"recognise_gated"}});
+  EXPECT_FALSE(further);
+}
+
+// ---- another opset
+
+std::string opset_refusal(EditedModel model, std::int64_t opset) {
+  const auto done = rewrite_model(model, {.opset = opset});
+  return done ? "" : std::string(done.error().message());
+}
+
+TEST_F(Optimize, NodesHaveTheFormOfTheOpsetThatIsWritten) {
+  graph_.inputs = {rewritten_value("x", {2, 1, 3})};
+  graph_.outputs = {rewritten_value("y", {2, 3})};
+  const std::array<std::int64_t, 1> one = {1};
+  graph_.nodes = {
+      rewritten_node("Squeeze", {"x"}, "s", {onnx::integers_attribute("axes", one)}),
+      rewritten_node("Clip", {"s"}, "c",
+                     {onnx::number_attribute("min", -1), onnx::number_attribute("max", 2)}),
+      rewritten_node("Softmax", {"c"}, "p", {onnx::integer_attribute("axis", 1)}),
+      rewritten_node("Tanh", {"p"}, "y")};
+  const EditedModel model = rewritten(9, {.opset = 13});
+  EXPECT_EQ(model.opset(""), 13);
+  EXPECT_EQ(types(model), (Types{"Squeeze", "Clip", "Softmax", "Tanh"}));
+  EXPECT_EQ(model.graph().nodes[0].inputs.size(), 2);
+  EXPECT_EQ(model.graph().nodes[1].inputs.size(), 3);
+  EXPECT_TRUE(model.graph().nodes[1].attributes.empty());
+  const EditedModel back = rewritten(9, {.opset = 11});
+  EXPECT_EQ(back.graph().nodes[0].inputs.size(), 1);
+  EXPECT_EQ(back.graph().nodes[1].inputs.size(), 3);
+}
+
+TEST_F(Optimize, AnOpsetMayBeLower) {
+  graph_.inputs = {rewritten_value("x", {2, 3})};
+  graph_.outputs = {rewritten_value("y", {2})};
+  ints("axes", {1});
+  graph_.nodes = {
+      rewritten_node("ReduceSum", {"x", "axes"}, "y", {onnx::integer_attribute("keepdims", 0)})};
+  const EditedModel model = rewritten(13, {.opset = 11});
+  EXPECT_EQ(model.opset(""), 11);
+  EXPECT_EQ(model.graph().nodes[0].inputs.size(), 1);
+  EXPECT_EQ(model.graph().initializers.size(), 0);
+}
+
+TEST_F(Optimize, WhatTheOpsetLacksIsNamed) {
+  graph_.inputs = {rewritten_value("x", {1, 1, 2, 3})};
+  graph_.outputs = {rewritten_value("y", {1, 1, -1, -1})};
+  graph_.nodes = {rewritten_node("HardSwish", {"x"}, "y")};
+  const std::string early = opset_refusal(written(14), 13);
+  EXPECT_CONTAINS(early, "node 'y' (HardSwish) has no form in opset 13");
+  EXPECT_CONTAINS(early, "exists since opset 14");
+  EXPECT_EQ(opset_refusal(written(14), 21), "");
+  constant("scales", Tensor::from_values<float>(DType::f32, {4}, std::vector<float>{1, 1, 2, 2}));
+  graph_.nodes = {rewritten_node("Upsample", {"x", "scales"}, "y")};
+  EXPECT_CONTAINS(opset_refusal(written(9), 10), "node 'y' (Upsample) has no form in opset 10");
+  graph_.nodes = {rewritten_node("Softmax", {"x"}, "y", {onnx::integer_attribute("axis", 1)})};
+  EXPECT_CONTAINS(opset_refusal(written(11), 13), "Softmax means something else in opset 13");
+  EXPECT_CONTAINS(opset_refusal(written(11), 99), "opset 99 is not known");
+  EXPECT_CONTAINS(opset_refusal(written(11), -1), "opset -1 is not known");
+}
+
+// A body cannot be written anew: its node stays, or is named.
+TEST_F(Optimize, BodiesStayInAnotherOpsetOrAreNamed) {
+  const auto choice = [&](Attributes attributes) {
+    onnx::GraphProto branch;
+    branch.name = "branch";
+    branch.nodes = {rewritten_node(attributes.empty() ? "Abs" : "Clip", {"x"}, "n", attributes)};
+    branch.outputs = {rewritten_value("n", {2, 3})};
+    graph_.inputs = {rewritten_value("x", {2, 3}), rewritten_value("take", {}, 9)};
+    graph_.outputs = {rewritten_value("y", {2, 3})};
+    graph_.nodes = {rewritten_node("If", {"take"}, "y",
+                                   {onnx::graph_attribute("then_branch", branch),
+                                    onnx::graph_attribute("else_branch", branch)})};
+  };
+  choice({});
+  EXPECT_EQ(types(rewritten(9, {.opset = 13})), Types{"If"});
+  choice({onnx::number_attribute("min", -1)});
+  EXPECT_CONTAINS(opset_refusal(written(9), 13), "node 'y' (If) has no form in opset 13");
+}
+
+TEST_F(Optimize, RecognisedNodesAreThoseOfTheOpsetThatIsWritten) {
+  graph_.inputs = {rewritten_value("x", {2, 5, 8})};
+  graph_.outputs = {rewritten_value("y", {2, 5, 8})};
+  number("two", 2);
+  number("epsilon", 1e-5F);
+  floats("s", {8}, 0.5F);
+  floats("b", {8}, -0.5F);
+  spell_out_layer_norm(graph_);
+  EXPECT_EQ(types(rewritten(13, {.opset = 17})), Types{"LayerNormalization"});
 }
 
 TEST_F(Optimize, TheCheckFindsAnotherNumber) {

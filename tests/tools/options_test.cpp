@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/expect.h"
+#include "tools/closest.h"
 
 namespace quern::tools {
 namespace {
@@ -54,6 +55,31 @@ TEST_F(Options, RefusesWhatIsWrong) {
   EXPECT_FALSE(parse("run", {"m", "--threads", "-1"}).ok());
   EXPECT_FALSE(parse("run", {"m", "n"}).ok());
   EXPECT_FALSE(parse("run", {"m", "--top", "1", "--top", "2"}).ok());
+}
+
+TEST_F(Options, AWrongOptionIsGuessed) {
+  const auto refusal = [&](const std::string& verb, const std::string& word) {
+    return std::string(parse(verb, {"m.onnx", word}).message());
+  };
+  EXPECT_EQ(refusal("optimize", "--levle"), "no option '--levle'; did you mean '--level'?");
+  EXPECT_EQ(refusal("optimize", "--extrnal-above=5"),
+            "no option '--extrnal-above'; did you mean '--external-above'?");
+  EXPECT_EQ(refusal("kernel", "--serv"),
+            "no option '--serv'; did you mean '--seed'?");  // not --serve
+  EXPECT_EQ(refusal("run", "--frobnicate"), "no option '--frobnicate'");
+  EXPECT_EQ(refusal("run", "--" + std::string(100, 'x')).find("did you mean"), std::string::npos);
+  EXPECT_EQ(refusal("run", "n.onnx"), "'n.onnx' is one word too many");
+}
+
+TEST(Closest, CountsLettersThatWereLeftOutPutInChangedOrSwapped) {
+  const std::vector<std::string_view> names = {"fold_constants", "fold_shape", "merge_casts"};
+  EXPECT_EQ(did_you_mean("fold_shape", names), "; did you mean 'fold_shape'?");
+  for (const char* word : {"fold_shpe", "fold_shaape", "fold_shane", "fodl_shape", "foldshapes"})
+    EXPECT_EQ(did_you_mean(word, names), "; did you mean 'fold_shape'?") << word;
+  EXPECT_EQ(did_you_mean("merge_clips", names), "; did you mean 'merge_casts'?");
+  EXPECT_EQ(did_you_mean("shape", names), "");
+  EXPECT_EQ(did_you_mean("", names), "");
+  EXPECT_EQ(did_you_mean("fold", {}), "");
 }
 
 TEST_F(Options, HelpAndManualHoldEveryOption) {

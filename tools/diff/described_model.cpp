@@ -145,8 +145,7 @@ Result<DescribedModel> DescribedModel::of(const EditedModel& model) {
       for (const std::string_view name : onnx::names_read(node)) read(name);
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       values[node.outputs[k]] = mixed(hash, node.outputs[k].empty() ? 0 : k + 1);
-    const std::string_view first = node.outputs.empty() ? "" : node.outputs[0];
-    const DescribedNode described{&node, node.name.empty() ? first : node.name, hash};
+    const DescribedNode described{&node, node_name(node), hash};
     d.node_at.emplace(described.name, d.nodes.size());
     d.nodes.push_back(described);
   }

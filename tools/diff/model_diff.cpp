@@ -59,11 +59,6 @@ std::string input_text(const onnx::NodeProto& node) {
   return text;
 }
 
-std::string operator_text(const onnx::NodeProto& node) {
-  const bool is_default = node.domain.empty() || node.domain == "ai.onnx";
-  return is_default ? std::string(node.op_type) : cat(node.domain, ".", node.op_type);
-}
-
 // Pairs of indices of the two models.
 struct Matching {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;  // in the order of A
@@ -204,11 +199,11 @@ class Comparer {
     }
     for (const std::size_t i : m.only_a) {
       const onnx::NodeProto& node = *a_.nodes[i].node;
-      add(DiffPart::node, a_.nodes[i].name, only_a, operator_text(node), "");
+      add(DiffPart::node, a_.nodes[i].name, only_a, operator_name(node), "");
     }
     for (const std::size_t k : m.only_b) {
       const onnx::NodeProto& node = *b_.nodes[k].node;
-      add(DiffPart::node, b_.nodes[k].name, only_b, "", operator_text(node));
+      add(DiffPart::node, b_.nodes[k].name, only_b, "", operator_name(node));
     }
   }
 
@@ -234,8 +229,8 @@ class Comparer {
       add(DiffPart::node, a.name, what, std::move(in_a), std::move(in_b));
     };
     if (a.name != b.name) row("renamed", std::string(a.name), std::string(b.name));
-    const std::string operator_a = operator_text(*a.node);
-    const std::string operator_b = operator_text(*b.node);
+    const std::string operator_a = operator_name(*a.node);
+    const std::string operator_b = operator_name(*b.node);
     if (operator_a != operator_b) row("operator", operator_a, operator_b);
     if (!reads_the_same(*a.node, *b.node)) row("inputs", input_text(*a.node), input_text(*b.node));
     if (a.node->outputs.size() != b.node->outputs.size())

@@ -75,11 +75,11 @@ class Chooser {
   Choice of_node(NodeId id, ValueId v) {
     const Node& node = after_.node(id);
     const MessageNode maker = index_.maker(v);
-    Choice original{.kind = maker == no_message_node ? Choice::Kind::none : Choice::Kind::message,
-                    .node = maker};
+    const bool can_stay = maker != no_message_node && stays(maker);
+    Choice original{.kind = can_stay ? Choice::Kind::message : Choice::Kind::none, .node = maker};
     const bool is_old = quern::index(id) < was_alive_.size() && was_alive_[quern::index(id)];
     const Node* old = is_old ? &before_.node(id) : nullptr;
-    if (maker != no_message_node && old) {
+    if (can_stay && old) {
       if (auto renamed = renamed_inputs(*old, node, maker))
         return {.kind = Choice::Kind::renamed, .node = maker, .renamed = *std::move(renamed)};
       if (is_unchanged(*old, node)) return original;
@@ -87,6 +87,10 @@ class Chooser {
     if (auto form = onnx_form(after_, node, opset_); form && can_write(*form))
       return {.kind = Choice::Kind::form, .node = maker, .graph_node = id, .form = std::move(form)};
     return original;
+  }
+
+  bool stays(MessageNode node) const {
+    return !options_.opset_change || options_.opset_change->reasons[node].empty();
   }
 
   bool can_write(const OnnxForm& form) {

@@ -28,15 +28,19 @@ class GraphWriter {
         after_(graph.after),
         old_(model.graph()),
         index_(old_, order, graph.values, graph.after.value_count()),
-        choices_(choose(graph, old_, index_, model.opset(""), options)),
+        choices_(choose(graph, old_, index_,
+                        options.opset_change ? options.opset_change->opset : model.opset(""),
+                        options)),
         names_(graph.after.value_count()),
         is_needed_(graph.after.value_count()),
         is_kept_(old_.nodes.size()),
-        options_(options) {}
+        options_(options),
+        order_(order) {}
 
-  Status write() {
+  Result<NodeFates> write() {
     need_outputs();
     QUERN_TRY(settle());
+    QUERN_TRY(check_opset());
     name_outputs();
     add_nodes();
     add_constants();
@@ -54,7 +58,15 @@ class GraphWriter {
     });
     drop_inputs_of_constants();
     declare();
-    return {};
+    if (options_.opset_change) model_.set_opset(options_.opset_change->opset);
+    return node_fates({.message = old_,
+                       .order = order_,
+                       .index = index_,
+                       .choices = choices_,
+                       .is_kept = is_kept_,
+                       .is_needed = is_needed_,
+                       .outputs = after_.outputs(),
+                       .name = [this](ValueId v) { return name(v); }});
   }
 
  private:
@@ -132,6 +144,19 @@ class GraphWriter {
             if (o.value != no_value) need(o.value);
           break;
       }
+    }
+    return {};
+  }
+
+  // Nodes that would stay as they were, but mean something else in the new opset.
+  Status check_opset() const {
+    for (MessageNode i = 0; options_.opset_change && i < is_kept_.size(); ++i) {
+      const std::string& reason = options_.opset_change->reasons[i];
+      if (!is_kept_[i] || reason.empty()) continue;
+      const onnx::NodeProto& node = old_.nodes[i];
+      return {Code::unsupported,
+              cat("node '", shown(node_name(node)), "' (", shown(operator_name(node)),
+                  ") has no form in opset ", options_.opset_change->opset, ": ", reason)};
     }
     return {};
   }
@@ -399,6 +424,7 @@ class GraphWriter {
   std::vector<bool> is_needed_;          // by value
   std::vector<bool> is_kept_;            // by node of the message: stays as it was
   const GraphWriting& options_;
+  std::span<const MessageNode> order_;
   std::vector<ValueId> values_;    // needed, not followed yet
   std::vector<MessageNode> kept_;  // the same
   Names literal_;                  // names that bodies read
@@ -410,9 +436,10 @@ class GraphWriter {
 
 }  // namespace
 
-Status write_graph(EditedModel& model, const RewrittenGraph& graph, const GraphWriting& options) {
+Result<NodeFates> write_graph(EditedModel& model, const RewrittenGraph& graph,
+                              const GraphWriting& options) {
   if (!graph.after.input_maps().empty())
-    return {Code::unsupported, "a model whose inputs are maps cannot be written"};
+    return Status(Code::unsupported, "a model whose inputs are maps cannot be written");
   QUERN_ASSIGN(const std::vector<MessageNode> order, onnx::execution_order(model.graph().nodes));
   return GraphWriter(model, graph, options, order).write();
 }

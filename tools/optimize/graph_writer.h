@@ -7,13 +7,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <quern/status.h>
 
 #include "graph/graph.h"
+#include "tools/optimize/fates.h"
 #include "tools/quantize/edited_model.h"
 
 namespace quern::tools {
@@ -26,14 +30,24 @@ struct RewrittenGraph {
   const ValueNames& values;
 };
 
+// The model in another opset of ai.onnx.
+struct OpsetChange {
+  std::int64_t opset = 0;
+  // By node of the message: why it cannot stay as it is there; "": it can.
+  std::vector<std::string> reasons;
+};
+
 struct GraphWriting {
   // A constant that a rewrite made is written if it has at most so many bytes, or no more than the
   // constants that it was made of; else its nodes stay.
   std::size_t most_bytes = std::size_t{64} << 10;
-  bool is_specialised = false;  // declared shapes become those of the graph
+  bool is_specialised = false;                // declared shapes become those of the graph
+  const OpsetChange* opset_change = nullptr;  // null: the opset stays
 };
 
-// Changes the message of the model that `before` was imported from. Errors: internal.
-Status write_graph(EditedModel& model, const RewrittenGraph& graph, const GraphWriting& options);
+// Changes the message of the model that `before` was imported from, and says what became of its
+// nodes. Errors: internal; unsupported, where a node has no form in the opset that is wanted.
+Result<NodeFates> write_graph(EditedModel& model, const RewrittenGraph& graph,
+                              const GraphWriting& options);
 
 }  // namespace quern::tools

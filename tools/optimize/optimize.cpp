@@ -26,17 +26,15 @@ struct OptimizedFile {
   WrittenFile file;
   std::size_t before_bytes = 0;
   std::size_t before_nodes = 0, nodes = 0;
+  std::int64_t opset = 0;
   OperatorCounts before_operators, operators;
-  std::vector<PassCount> passes;
+  Rewriting rewriting;
   std::optional<ModelCheck> check;
 };
 
 OperatorCounts operators_of(const onnx::GraphProto& graph) {
   OperatorCounts counts;
-  for (const onnx::NodeProto& node : graph.nodes) {
-    const bool is_default = node.domain.empty() || node.domain == "ai.onnx";
-    ++counts[is_default ? std::string(node.op_type) : cat(node.domain, ".", node.op_type)];
-  }
+  for (const onnx::NodeProto& node : graph.nodes) ++counts[operator_name(node)];
   return counts;
 }
 
@@ -90,6 +88,36 @@ Result<ModelCheck> checked(Model before, const EditedModel& model, const Optimiz
   return check;
 }
 
+Json fate_json(const NodeFate& fate) {
+  Json j;
+  j["name"] = fate.name;
+  j["operator"] = fate.type;
+  j["fate"] = fate_name(fate.kind);
+  if (!fate.into.empty()) j["into"] = fate.into;
+  if (!fate.into_type.empty()) j["into_operator"] = fate.into_type;
+  return j;
+}
+
+// "fused into bn (Conv)"
+std::string fate_text(const NodeFate& fate) {
+  using Kind = NodeFate::Kind;
+  const std::string into = shown(fate.into);
+  switch (fate.kind) {
+    case Kind::rewritten: return cat("rewritten as ", shown(fate.into_type));
+    case Kind::fused: return cat("fused into ", into, " (", shown(fate.into_type), ")");
+    case Kind::replaced: return into.empty() ? "replaced" : cat("replaced by ", into);
+    default: return std::string(fate_name(fate.kind));
+  }
+}
+
+std::string fates_text(const NodeFates& fates, const Console& console) {
+  Table table({{"node", Table::Align::left, 60}, {"operator"}, {"", Table::Align::left, 80}});
+  for (const NodeFate& fate : fates)
+    table.add({shown(fate.name), shown(fate.type), fate_text(fate)},
+              fate.kind == NodeFate::Kind::kept ? Colour::none : Colour::bold);
+  return cat("\n", table.text(console));
+}
+
 Json optimized_json(const OptimizedFile& s) {
   Json j;
   j["file"] = s.path;
@@ -103,7 +131,10 @@ Json optimized_json(const OptimizedFile& s) {
   j["operators"] = Json::object();
   for (const auto& [name, count] : s.operators) j["operators"][name] = count;
   j["passes"] = Json::object();
-  for (const PassCount& p : s.passes) j["passes"][p.pass] = p.fired;
+  for (const PassCount& p : s.rewriting.passes) j["passes"][p.pass] = p.fired;
+  j["opset"] = s.opset;
+  j["by_node"] = Json::array();
+  for (const NodeFate& fate : s.rewriting.nodes) j["by_node"].push(fate_json(fate));
   if (!s.check) return j;
   j["is_random"] = s.check->is_random;
   j["outputs"] = Json::array();
@@ -161,8 +192,11 @@ Result<ExitCode> optimize_verb(const OptimizeArgs& args, const Console& console)
   }
   const RewriteOptions options{.level = level_named(args.level),
                                .most_constant_bytes = args.threshold,
-                               .is_specialised = is_specialised};
-  QUERN_ASSIGN(summary.passes, rewrite_model(model, options));
+                               .is_specialised = is_specialised,
+                               .skipped = args.skipped,
+                               .opset = args.opset};
+  QUERN_ASSIGN(summary.rewriting, rewrite_model(model, options));
+  summary.opset = model.opset("");
   summary.nodes = model.graph().nodes.size();
   summary.operators = operators_of(model.graph());
   if (before) {
@@ -170,6 +204,7 @@ Result<ExitCode> optimize_verb(const OptimizeArgs& args, const Console& console)
   }
   QUERN_ASSIGN(summary.file, write_model_file(model, summary.path, args.external_above));
   print(args.json ? optimized_json(summary).document() : optimized_text(summary, console));
+  if (args.by_node && !args.json) print(fates_text(summary.rewriting.nodes, console));
   return ExitCode::ok;
 }
 

@@ -5,9 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "engine/vocabulary/readable.h"
+#include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
 #include "graph/ops/quantize.h"
+#include "tools/closest.h"
 #include "tools/optimize/graph_writer.h"
+#include "tools/optimize/opset_change.h"
 
 namespace quern::tools {
 namespace {
@@ -78,6 +82,19 @@ Status fold_expressions(Graph& g, std::size_t most_bytes) {
   return {};
 }
 
+// The passes that do not run.
+Result<std::vector<std::string>> disabled_passes(const RewriteOptions& options) {
+  const auto enabled = passes_of(options.level);
+  for (const std::string& name : options.skipped)
+    if (std::ranges::find(enabled, name) == enabled.end())
+      return Status(Code::invalid_argument,
+                    cat("no pass '", shown(name), "' at this level", did_you_mean(name, enabled)));
+  std::vector<std::string> disabled = options.skipped;
+  for (const std::string_view name : pass_names())
+    if (std::ranges::find(enabled, name) == enabled.end()) disabled.emplace_back(name);
+  return disabled;
+}
+
 }  // namespace
 
 std::vector<std::string_view> passes_of(RewriteLevel level) {
@@ -91,22 +108,25 @@ RewriteLevel level_named(std::string_view name) {
   return name == "basic" ? RewriteLevel::basic : RewriteLevel::all;
 }
 
-Result<std::vector<PassCount>> rewrite_model(EditedModel& model, const RewriteOptions& options) {
+Result<Rewriting> rewrite_model(EditedModel& model, const RewriteOptions& options) {
+  QUERN_ASSIGN(std::vector<std::string> disabled, disabled_passes(options));
+  std::optional<OpsetChange> change;
+  if (options.opset) {
+    QUERN_ASSIGN(change, opset_change(model, options.opset));
+  }
   ValueNames values;
   QUERN_ASSIGN(const Graph before, model.import(values));
   Graph after = before.clone();
-  const auto enabled = passes_of(options.level);
-  std::vector<PassCount> counts;
-  PassOptions passes{.fuse = false, .counts = &counts};
-  for (const std::string_view name : pass_names())
-    if (std::ranges::find(enabled, name) == enabled.end()) passes.disabled.emplace_back(name);
+  Rewriting done;
+  const PassOptions passes{.disabled = std::move(disabled), .fuse = false, .counts = &done.passes};
   QUERN_TRY(run_passes(after, passes));
   QUERN_TRY(fold_expressions(after, options.most_constant_bytes));
-  QUERN_TRY(write_graph(
-      model, {before, after, values},
-      {.most_bytes = options.most_constant_bytes, .is_specialised = options.is_specialised}));
-  std::erase_if(counts, [](const PassCount& c) { return c.fired == 0; });
-  return counts;
+  QUERN_ASSIGN(done.nodes, write_graph(model, {before, after, values},
+                                       {.most_bytes = options.most_constant_bytes,
+                                        .is_specialised = options.is_specialised,
+                                        .opset_change = change ? &*change : nullptr}));
+  std::erase_if(done.passes, [](const PassCount& c) { return c.fired == 0; });
+  return done;
 }
 
 Result<Model> rewritten_model(EditedModel model, RewriteLevel level) {

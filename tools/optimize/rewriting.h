@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <quern/status.h>
 
 #include "graph/passes/pipeline.h"
+#include "tools/optimize/fates.h"
 #include "tools/quantize/edited_model.h"
 
 namespace quern::tools {
@@ -24,6 +26,13 @@ struct RewriteOptions {
   RewriteLevel level = RewriteLevel::all;
   std::size_t most_constant_bytes = std::size_t{64} << 10;  // see GraphWriting::most_bytes
   bool is_specialised = false;                              // see GraphWriting
+  std::vector<std::string> skipped = {};                    // passes of the level that do not run
+  std::int64_t opset = 0;                                   // of ai.onnx; 0: the model's
+};
+
+struct Rewriting {
+  std::vector<PassCount> passes;  // that fired
+  NodeFates nodes;                // of the model before
 };
 
 // Passes of a level, by their names in pass_names().
@@ -32,8 +41,9 @@ std::vector<std::string_view> passes_of(RewriteLevel level);
 // "basic" or "all".
 RewriteLevel level_named(std::string_view name);
 
-// Rewrites the model and returns the passes that fired. Errors: those of the import; internal.
-Result<std::vector<PassCount>> rewrite_model(EditedModel& model, const RewriteOptions& options);
+// Errors: those of the import; invalid_argument, a pass that the level has not or an opset that is
+// not known; unsupported, a node that has no form in the opset; internal.
+Result<Rewriting> rewrite_model(EditedModel& model, const RewriteOptions& options);
 // The model that is read from what was rewritten and written.
 Result<Model> rewritten_model(EditedModel model, RewriteLevel level);
 

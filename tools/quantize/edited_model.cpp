@@ -46,6 +46,18 @@ void add_names_read(const onnx::GraphProto& graph, std::unordered_set<std::strin
 
 }  // namespace
 
+std::string_view node_name(const onnx::NodeProto& node) {
+  std::string_view name = node.name;
+  for (const std::string_view output : node.outputs)
+    if (name.empty()) name = output;
+  return name;
+}
+
+std::string operator_name(const onnx::NodeProto& node) {
+  const bool is_default = onnx::domain_of(node.domain).empty();
+  return is_default ? std::string(node.op_type) : cat(node.domain, ".", node.op_type);
+}
+
 Result<EditedModel> EditedModel::open(const std::string& path,
                                       std::shared_ptr<const CustomOps> ops) {
   const std::string file = model_file(path);
@@ -156,10 +168,19 @@ Result<Model> EditedModel::model() const {
 }
 
 Result<Graph> EditedModel::import(std::map<std::string, ValueId, std::less<>>& values) const {
+  return import_message(message_, &values);
+}
+
+Result<Graph> EditedModel::import_other(const onnx::ModelProto& message) const {
+  return import_message(message, nullptr);
+}
+
+Result<Graph> EditedModel::import_message(
+    const onnx::ModelProto& message, std::map<std::string, ValueId, std::less<>>* values) const {
   onnx::MemoryBudget budget((std::size_t{256} << 20) + 16 * file_->size());
   onnx::TensorDecoder decoder(file_, onnx::ConfinedFolder(folder_), budget);
-  const ImportOptions options{.values = &values};
-  onnx::Importer importer(builtin_ops(ops_), message_, decoder, budget, options);
+  const ImportOptions options{.values = values};
+  onnx::Importer importer(builtin_ops(ops_), message, decoder, budget, options);
   auto graph = importer.run();
   if (!graph) return importer.status();
   return *std::move(graph);

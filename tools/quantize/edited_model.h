@@ -24,6 +24,11 @@
 
 namespace quern::tools {
 
+// Its own name, or that of its first output.
+std::string_view node_name(const onnx::NodeProto& node);
+// "Conv", "com.microsoft.Gelu"
+std::string operator_name(const onnx::NodeProto& node);
+
 class EditedModel {
  public:
   // `path` is a file, or a folder with a model.onnx. External data is read into the model. Errors:
@@ -62,9 +67,13 @@ class EditedModel {
   // As it stands, without writing it; its constants view this model's memory. `values` receives the
   // value of each name of the main graph.
   Result<Graph> import(std::map<std::string, ValueId, std::less<>>& values) const;
+  // The same of another message over the same bytes, such as one of its nodes alone.
+  Result<Graph> import_other(const onnx::ModelProto& message) const;
 
  private:
   Status read_constants();
+  Result<Graph> import_message(const onnx::ModelProto& message,
+                               std::map<std::string, ValueId, std::less<>>* values) const;
 
   std::shared_ptr<const std::string> file_;  // that the message views
   std::string folder_;
