@@ -59,6 +59,14 @@ def chooser():
                  [value_info("z", [2, 3])])
 
 
+def hue(op):
+    """The colour of an operator in a timeline."""
+    number = 7
+    for letter in op.split(".")[0]:
+        number = (number * 31 + ord(letter)) % 360
+    return number
+
+
 class Pages(Cli):
     @classmethod
     def setUpClass(cls):
@@ -397,6 +405,67 @@ class OtherPages(Pages):
         self.browser.mouse("mouseMoved", x, y)
         self.browser.frame()
         self.assertIn("bytes at", self.js("document.getElementById('hint').textContent"))
+
+    def test_plan_is_drawn_as_its_buffers_lie(self):
+        buffers = [(0, 2, 100, 0), (1, 4, 50, 100), (2, 3, 70, 0), (3, 5, 30, 0)]  # first, end, bytes, offset
+        problem = self.folder / "p.csv"
+        problem.write_text("id,lower,upper,size\n" + "".join(f"b{i},{a},{b},{n}\n" for i, (a, b, n, _) in enumerate(buffers)))
+        path = self.page("known", "plan", problem, "--strategy", "greedy-by-size")
+        for size in (PHONE, DESK):
+            with self.subTest(width=size[0]):
+                self.show(path, size)
+                self.js("document.querySelector('svg.shown').scrollIntoView({block: 'center'})")
+                drawn = self.js("[...document.querySelectorAll('svg.shown rect.b')].map(b => { const r = b.getBoundingClientRect(); "
+                                "return [r.left, r.top, r.right, r.bottom, getComputedStyle(b).fill]; })")
+                self.assertEqual(len(drawn), len(buffers))
+                # The first one says where step 0 and byte 0 are, and what a step and a byte take.
+                left, top, right, bottom, _ = drawn[0]
+                step, byte = (right - left) / 2, (bottom - top) / 100
+                known = [(left + step * a, bottom - byte * (at + n), left + step * b, bottom - byte * at, box[4])
+                         for (a, b, n, at), box in zip(buffers, drawn)]
+                for box, wanted in zip(drawn, known):
+                    self.assertLess(max(abs(x - y) for x, y in zip(box[:4], wanted[:4])), .5, (box, wanted))
+                self.assertEqual(len({box[4] for box in drawn}), len(drawn), "a colour for each")
+                frame = self.js("(r => [r.left, r.top, r.right, r.bottom])(document.querySelector('.zoomed').getBoundingClientRect())")
+                in_sight = [(max(a, frame[0]), max(b, frame[1]), min(c, frame[2]), min(d, frame[3]), colour)
+                            for a, b, c, d, colour in known]
+                in_sight = [box for box in in_sight if box[2] - box[0] > 8 and box[3] - box[1] > 8]
+                self.assertGreater(len(in_sight), 1)
+                self.looks_like(in_sight, size, share=.8)  # names stand in the boxes
+
+    def test_timeline_is_drawn_as_the_steps_were(self):
+        path = self.page("timeline", "profile", DIGITS)
+        for size in (PHONE, DESK):
+            with self.subTest(width=size[0]):
+                self.show(path, size)
+                self.js("canvas.scrollIntoView({block: 'center'})")
+                self.browser.frame()
+                left, top, width, height = self.js("(r => [r.left + canvas.clientLeft, r.top + canvas.clientTop, canvas.clientWidth, "
+                                                   "canvas.clientHeight])(canvas.getBoundingClientRect())")
+                steps = self.js("data.timeline")
+                whole = steps[-1][1]
+                self.assertEqual({lane for *_, lane in steps}, {0})
+                # The upper edge of each step, above what is written in it.
+                known = [(left + width * a / whole, top + 17, left + width * b / whole, top + 27, f"hsl({hue(op)} 55% 55%)")
+                         for a, b, op, *_ in steps]
+                wide = [box for box in known if box[2] - box[0] > 8]
+                self.assertGreater(len(wide), 1)
+                self.looks_like(wide, size, share=.97)
+
+    def looks_like(self, boxes, size, share):
+        """What is in sight has the colours of a page that is made of these boxes: left, top, right, bottom and colour."""
+        _, _, seen = browser.pixels(self.browser.picture())
+        page = self.folder / "boxes.html"
+        page.write_text("<!doctype html><body style='margin:0;overflow:hidden'>" + "".join(
+            f"<div style='position:absolute;left:{a}px;top:{b}px;width:{c - a}px;height:{d - b}px;background:{colour}'></div>"
+            for a, b, c, d, colour in boxes))
+        self.browser.open(page, *size)
+        _, _, wanted = browser.pixels(self.browser.picture())
+        for a, b, c, d, colour in boxes:
+            inside = [(x, y) for x in range(int(a) + 3, int(c) - 2) for y in range(int(b) + 3, int(d) - 2)]
+            same = sum(max(abs(p - q) for p, q in zip(seen[y][x], wanted[y][x])) <= 8 for x, y in inside)
+            self.assertGreater(len(inside), 0, (a, b, c, d))
+            self.assertGreaterEqual(same, share * len(inside), f"{colour} at {a}, {b} to {c}, {d} of {size}")
 
     def test_frontier(self):
         self.shown_everywhere(self.page("frontier", "plan", DIGITS, "--frontier"))
