@@ -531,6 +531,18 @@ std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto
     problem(Code::invalid_model, cat("body ", quote(proto.name), " has ", formal,
                                      " inputs, its node wants ", inputs.size()));
   for (ValueId v : captures) scope.capture(v);
+  const auto outputs = import_contents(scope, proto);
+  captures = scope.captures();
+  if (!outputs || problem_count_ != problems_before) return std::nullopt;
+  for (std::size_t i = 0; i < outputs->size(); ++i)
+    graph.add_output((*outputs)[i], short_name(proto.outputs[i].name));
+  return graph;
+}
+
+// Everything but the inputs, which the scope has; nullopt if there was a problem.
+std::optional<std::vector<ValueId>> Importer::import_contents(Scope& scope,
+                                                              const GraphProto& proto) {
+  const std::size_t problems_before = problem_count_;
   scope.set_declarations(proto.value_info);
   import_initializers(scope, proto);
   if (++depth_ > options_.max_depth) {
@@ -539,6 +551,7 @@ std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto
     import_nodes(scope, proto.nodes);
   }
   --depth_;
+  std::vector<ValueId> outputs;
   for (const ValueInfo& output : proto.outputs) {
     const auto value = scope.find(output.name);
     if (!value || *value == no_value) {
@@ -547,12 +560,38 @@ std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto
     } else if (*value == poisoned_value) {
       return std::nullopt;
     } else {
-      graph.add_output(*value, short_name(output.name));
+      outputs.push_back(*value);
     }
   }
-  captures = scope.captures();
   if (problem_count_ != problems_before) return std::nullopt;
-  return graph;
+  return outputs;
+}
+
+// The inputs that a body wants: those that are no initializers.
+std::vector<std::string_view> Importer::formal_inputs(const GraphProto& proto) {
+  const auto defaults = initializer_names(proto);
+  std::vector<std::string_view> names;
+  for (const ValueInfo& input : proto.inputs)
+    if (!defaults.contains(input.name)) names.push_back(input.name);
+  return names;
+}
+
+std::optional<std::vector<ValueId>> Importer::import_in_place(const NodeImport& n,
+                                                              const GraphProto& proto,
+                                                              std::span<const ValueId> inputs) {
+  const std::size_t problems_before = problem_count_;
+  Environment environment = n.scope_.environment();
+  environment.prefix = short_name(n.name_) + "/";
+  Scope scope(n.scope_.graph(), &n.scope_, environment, captured_bytes_);
+  const auto names = formal_inputs(proto);
+  if (names.size() != inputs.size())
+    problem(Code::invalid_model, cat("body ", quote(proto.name), " has ", names.size(),
+                                     " inputs, its node wants ", inputs.size()));
+  for (std::size_t i = 0; i < std::min(names.size(), inputs.size()); ++i)
+    define(scope, names[i], inputs[i]);
+  auto outputs = import_contents(scope, proto);
+  if (problem_count_ != problems_before) return std::nullopt;
+  return outputs;
 }
 
 void Importer::index_functions() {

@@ -49,8 +49,8 @@ struct Environment {
 // The names visible to the nodes of one graph or one function call.
 class Scope {
  public:
-  // `outer` is the scope of the node whose body this is, with another graph. `captured_bytes` grows
-  // by the bytes that captures take.
+  // `outer` is the scope of the node whose body this is: with another graph, or with the same one
+  // where the body is imported in place. `captured_bytes` grows by the bytes that captures take.
   Scope(Graph& graph, Scope* outer, const Environment& environment, std::size_t& captured_bytes)
       : graph_(graph), outer_(outer), environment_(environment), captured_bytes_(captured_bytes) {}
 
@@ -135,6 +135,11 @@ class Importer {
   std::optional<Graph> import_body(Scope& outer, const GraphProto& proto,
                                    std::span<const ValueType> inputs,
                                    std::vector<ValueId>& captures);
+  std::optional<std::vector<ValueId>> import_contents(Scope& scope, const GraphProto& proto);
+  static std::vector<std::string_view> formal_inputs(const GraphProto& proto);
+  // Imports the graph into that of the node; the values of its outputs.
+  std::optional<std::vector<ValueId>> import_in_place(const NodeImport& n, const GraphProto& proto,
+                                                      std::span<const ValueId> inputs);
   Result<ValueType> value_type(const TypeProto& proto, Graph* symbols) const;
 
   using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;

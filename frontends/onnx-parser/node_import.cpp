@@ -397,6 +397,44 @@ Graph NodeImport::new_body(std::span<const ValueType> types) {
   return body;
 }
 
+std::optional<Graph> NodeImport::written_body(
+    std::span<const ValueType> types, std::vector<ValueId>& captures,
+    const std::function<std::vector<ValueId>(NodeImport&)>& fill) {
+  if (!ok()) return std::nullopt;
+  Graph graph = new_body(types);
+  Scope scope(graph, &scope_, scope_.environment(), importer_.captured_bytes_);
+  NodeImport inside(importer_, scope, proto_, version_);
+  const std::vector<ValueId> outputs = fill(inside);
+  captures = scope.captures();
+  charge(std::exchange(importer_.captured_bytes_, 0));
+  if (!inside.ok()) {
+    status_ = std::move(inside.status_);
+    poisoned_ = poisoned_ || inside.poisoned_;
+    return std::nullopt;
+  }
+  for (ValueId v : outputs) graph.add_output(v, {});
+  return graph;
+}
+
+ValueId NodeImport::body_input(std::size_t i) const {
+  return target().inputs()[i];
+}
+
+ValueId NodeImport::from_outside(ValueId outer) {
+  return outer == no_value ? no_value : scope_.capture(outer);
+}
+
+std::vector<ValueId> NodeImport::inlined(const GraphProto& proto, std::span<const ValueId> inputs) {
+  if (!ok()) return {};
+  auto outputs = importer_.import_in_place(*this, proto, inputs);
+  if (!outputs) poison();
+  return std::move(outputs).value_or(std::vector<ValueId>());
+}
+
+std::vector<std::string_view> NodeImport::inputs_of(const GraphProto& proto) {
+  return Importer::formal_inputs(proto);
+}
+
 std::optional<ValueType> NodeImport::declared_input(const GraphProto& proto, std::size_t i) {
   if (i >= proto.inputs.size() || proto.inputs[i].type.kind == TypeProto::Kind::none)
     return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -131,6 +132,19 @@ class NodeImport {
                             std::vector<ValueId>& captures);
   // Makes a body that no message describes, with inputs of `types`.
   Graph new_body(std::span<const ValueType> types);
+  // The same with nodes: `fill` gets an importer of this node that adds to the body, and returns
+  // its outputs. What it reads from outside is appended to `captures`, as by body().
+  std::optional<Graph> written_body(std::span<const ValueType> types,
+                                    std::vector<ValueId>& captures,
+                                    const std::function<std::vector<ValueId>(NodeImport&)>& fill);
+  // There: the inputs of the body, and a value of the graph outside.
+  ValueId body_input(std::size_t i) const;
+  ValueId from_outside(ValueId outer);
+  // Imports the graph of an attribute in place, as nodes of this node's graph. Returns its outputs;
+  // nothing after an error.
+  std::vector<ValueId> inlined(const GraphProto& proto, std::span<const ValueId> inputs);
+  // The names of the inputs that the graph of an attribute wants.
+  static std::vector<std::string_view> inputs_of(const GraphProto& proto);
   // The type that a body's message declares for its input `i`; nullopt without a declaration.
   std::optional<ValueType> declared_input(const GraphProto& proto, std::size_t i);
   // The type of a value of this node's graph, converted to the symbol numbers of `body`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow. Values that a body reads from the outer scope become inputs of node and body.
 #include "engine/vocabulary/text_util.h"
+#include "frontends/onnx-parser/loop_body.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/control_flow.h"
@@ -41,14 +42,10 @@ void import_if(NodeImport& n) {
 
 // ---- Loop
 
-// The dimensions that both types have: a carried value may change its shape, except for dimensions
-// that the body declares and the initial value confirms.
-std::optional<Dims> common(const std::optional<Dims>& a, const std::optional<Dims>& b) {
-  if (!a || !b || a->size() != b->size()) return std::nullopt;
-  Dims out = *a;
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (!out[i].same((*b)[i])) out[i] = Dim();
-  return out;
+MakeBody imported(NodeImport& n, const GraphProto& proto) {
+  return [&](std::span<const ValueType> types, std::vector<ValueId>& captures) {
+    return n.body(proto, types, captures);
+  };
 }
 
 ValueType carried_type(NodeImport& n, const GraphProto& body, std::size_t input) {
@@ -61,44 +58,6 @@ ValueType carried_type(NodeImport& n, const GraphProto& body, std::size_t input)
   return {declared->dtype, common(declared->dims, initial.dims), declared->kind};
 }
 
-// The carried values of a body: first input, first output and number.
-struct CarriedValues {
-  std::size_t input = 0;
-  std::size_t output = 0;
-  std::size_t count = 0;
-};
-
-constexpr int max_rounds = 3;
-
-// Opens those parts of the given types that the body does not provably preserve; returns false if
-// it preserves all. After max_rounds rounds nothing is assumed of any value.
-bool leave_open(NodeImport& n, const Graph& body, const CarriedValues& carried, int round,
-                std::vector<ValueType>& types) {
-  bool changed = false;
-  for (std::size_t i = 0; i < carried.count; ++i) {
-    if (carried.output + i >= body.outputs().size()) return false;  // inference reports that
-    ValueType& type = types[carried.input + i];
-    const auto kept = round < max_rounds
-                          ? common(type.dims, n.output_type(body, carried.output + i).dims)
-                          : std::nullopt;
-    changed = changed || kept != type.dims;
-    type.dims = kept;
-  }
-  return changed;
-}
-
-// Imports the body with inputs of `types`, weakened until they hold in every iteration by
-// induction, regardless of the model's declarations.
-std::optional<Graph> steady_body(NodeImport& n, const GraphProto& proto,
-                                 const CarriedValues& carried, std::vector<ValueType> types,
-                                 std::vector<ValueId>& captures) {
-  for (int round = 1;; ++round) {
-    captures.clear();
-    auto body = n.body(proto, types, captures);
-    if (!body || !leave_open(n, *body, carried, round, types)) return body;
-  }
-}
-
 void import_loop(NodeImport& n) {
   const GraphProto* proto = n.graph("body");
   if (!proto) return;
@@ -107,7 +66,7 @@ void import_loop(NodeImport& n) {
   if (n.has(1)) types[1].dims = n.type(n.in(1)).dims;
   for (std::size_t i = 0; i < carried; ++i) types.push_back(carried_type(n, *proto, i + 2));
   std::vector<ValueId> captures;
-  auto body = steady_body(n, *proto, {2, 1, carried}, std::move(types), captures);
+  auto body = steady_body(n, imported(n, *proto), {2, 1, carried}, std::move(types), captures);
   if (!body) return;
   const std::size_t outputs = body->outputs().size();
   if (outputs < 1) return n.fail("its body hands out no condition");
@@ -158,7 +117,7 @@ void import_scan(NodeImport& n) {
     types.push_back(i < states ? n.type(n.in(i)) : slice_type(n, n.type(n.in(i)), axis));
   }
   std::vector<ValueId> captures;
-  auto body = steady_body(n, *proto, {0, 0, states}, std::move(types), captures);
+  auto body = steady_body(n, imported(n, *proto), {0, 0, states}, std::move(types), captures);
   if (!body) return;
   const std::size_t outputs = body->outputs().size();
   std::vector<ValueId> inputs(n.inputs().begin(), n.inputs().end());
@@ -187,7 +146,8 @@ void import_scan_8(NodeImport& n) {
     inner_types.push_back(i < states ? outer_types[i] : slice_type(n, outer_types[i], 0));
   }
   std::vector<ValueId> captures;
-  auto inner = steady_body(n, *proto, {0, 0, states}, std::move(inner_types), captures);
+  auto inner =
+      steady_body(n, imported(n, *proto), {0, 0, states}, std::move(inner_types), captures);
   if (!inner) return;
   append(inputs, captures);
   for (ValueId v : captures) outer_types.push_back(n.type(v));

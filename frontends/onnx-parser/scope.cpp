@@ -23,6 +23,7 @@ std::optional<ValueId> Scope::find(std::string_view name) {
   if (!outer_) return std::nullopt;
   const auto found = outer_->find(name);
   if (!found || *found == no_value || *found == poisoned_value) return found;
+  if (&outer_->graph() == &graph_) return found;
   return capture(*found);
 }
 

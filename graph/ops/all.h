@@ -22,6 +22,7 @@
 #include "graph/ops/features.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
+#include "graph/ops/in_range.h"
 #include "graph/ops/inverse.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/lp_norm.h"
@@ -72,7 +73,7 @@ using AllOps =
             BatchNormOps, LayerNormOps, LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps,
             ReshapeOps, ShapeOfOps, FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps,
             TileOps, RearrangeOps, GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps,
-            DataDependentOps, RandomOps, StringsOps, PicturesOps, TreesOps, FeaturesOps,
+            DataDependentOps, InRangeOps, RandomOps, StringsOps, PicturesOps, TreesOps, FeaturesOps,
             ControlFlowOps, SequencesOps, CustomOpList>::type;
 using OpsWithKernels = AllOps;
 #endif
