@@ -20,6 +20,7 @@
 #include "frontends/onnx-parser/generation.h"
 #include "frontends/onnx-parser/loop_body.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/numeric.h"
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/cumulative.h"
@@ -171,7 +172,7 @@ ValueId draws(NodeImport& n, const Search& s) {
   const ValueId shape = join_dims(n, {s.max_length, dims_of(n, n.in(0), 0, 1), one});
   const std::uint64_t own = n.seed();
   const ValueId drawn = n.add(
-      Random{.seed = known ? static_cast<std::uint64_t>(static_cast<std::int64_t>(*known)) : own},
+      Random{.seed = known ? static_cast<std::uint64_t>(convert<std::int64_t>(*known)) : own},
       {shape});
   if (!n.has(8) || known) return drawn;
   const auto fraction = [&](ValueId x) { return sub(n, x, unary(n, UnaryKind::floor, x)); };
