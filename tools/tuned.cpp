@@ -19,11 +19,14 @@ std::string file_of(const DeviceArgs& device) {
 
 std::string outcome(const TuneReport& r, const std::string& file) {
   if (r.measured == 0) return "";
-  std::string text = cat(r.measured, r.measured == 1 ? " kernel" : " kernels", " measured, ",
+  std::string text = cat(r.measured, r.measured == 1 ? " choice" : " choices", " measured, ",
                          r.changed, " changed");
-  if (r.changed > 0)
+  if (r.after_us < r.before_us)
     text += cat(", kernels of a run ", time_text(r.before_us / 1e3), " before and ",
                 time_text(r.after_us / 1e3), " now");
+  if (r.stripes)
+    text += cat(", in stripes of rows a run takes ", time_text(r.striped_us / 1e3), " of ",
+                time_text(r.whole_us / 1e3), " before");
   return cat(text, r.is_complete ? "" : " (the time was up)", ", kept in ", file);
 }
 

@@ -222,10 +222,12 @@ class Maker {
   // What was measured of the work of these steps.
   void keep_choices(const Program& program) {
     if (!e_.options.tuning) return;
-    for (const Step& s : program.steps) {
-      const Tuning::Row* row = e_.options.tuning->find(s.work);
+    const auto keep = [&](const std::string& work) {
+      const Tuning::Row* row = e_.options.tuning->find(work);
       if (row) choices_.emplace(row->work, row->entry);
-    }
+    };
+    keep(program.work);
+    for (const Step& s : program.steps) keep(s.work);
   }
 
   // ---- tables and data

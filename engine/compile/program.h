@@ -101,6 +101,7 @@ struct Program {
   std::vector<std::shared_ptr<const void>> device_constants;  // results of Backend::constant()
   std::vector<std::string> fallbacks;    // nodes that have no kernel for the device
   std::shared_ptr<const Recipe> recipe;  // if one was to be recorded
+  std::string work;                      // PlanInfo::work, of this segment
   std::size_t too_large = 0;             // of these, nodes with an operand that it cannot bind
 };
 

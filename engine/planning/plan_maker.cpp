@@ -64,24 +64,32 @@ Result<std::unique_ptr<Program>> lower_within_limits(const PlanTree& tree, const
   QUERN_ASSIGN(auto program, lower(graph, lowering));
   QUERN_ASSIGN(auto forced, lower_in_forced_stripes(graph, lowering, *program));
   if (forced) return forced;
+  lowering.meanings = nullptr;
+  const auto limits_of = [&](const Program& whole, std::uint64_t most) -> StripeLimits {
+    return {most, [&](const Program& p) { return tree.check_memory(p); },
+            scratch_of(whole, meanings), tree.options().memory_limit};
+  };
+  QUERN_ASSIGN(
+      auto measured,
+      lower_in_measured_stripes(graph, lowering, limits_of(*program, tree.most_arena()), *program));
+  if (measured) return measured;
   Status fits = tree.check_memory(*program);
   if (!fits.ok() && lowering.scratch) {
     program.reset();  // and the packed weights that only it uses
     lowering.scratch = false;
+    lowering.meanings = &meanings;
     QUERN_ASSIGN(program, lower(graph, lowering));
+    lowering.meanings = nullptr;
     fits = tree.check_memory(*program);
   }
   // What the host's arena takes beside that of the device is about the same in stripes.
   const std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t host = program->arena_bytes;
   const std::uint64_t most = std::min(tree.device_limits().arena, any - host) + host;
-  lowering.meanings = nullptr;
   lowering.scratch = tree.options().scratch;  // little of it, for few rows
   if (fits.ok()) return lower_to_bind(tree, graph, lowering, std::move(program));
   // The weights of a plan in stripes are about those of this one.
-  StripeLimits limits{std::min(most, tree.most_arena()),
-                      [&](const Program& p) { return tree.check_memory(p); },
-                      scratch_of(*program, meanings), tree.options().memory_limit};
+  StripeLimits limits = limits_of(*program, std::min(most, tree.most_arena()));
   if (program->too_large > 0) limits.operand = tree.device_limits().binding;
   program.reset();
   tell_host(Host::Level::info,

@@ -2,17 +2,23 @@
 #include "engine/planning/striped.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/compile/ledger.h"
 #include "engine/planning/lower.h"
+#include "engine/vocabulary/content_hash.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/stripes/rewrite.h"
 #include "graph/stripes/search.h"
+#include "graph/text.h"
 
 namespace quern {
 namespace {
@@ -131,6 +137,55 @@ class Attempts {
 Result<std::unique_ptr<Program>> lower_in_stripes(const Graph& graph, const LowerOptions& options,
                                                   StripeLimits limits, Status whole) {
   return Attempts(graph, options, std::move(limits)).run(std::move(whole));
+}
+
+namespace {
+
+// The same for equal graphs that run as these options say.
+std::string plan_work(const Graph& graph, const LowerOptions& options) {
+  const std::string text = to_text(graph);
+  const ContentHash hash = content_hash(std::as_bytes(std::span(text)));
+  return cat("plan ", hash[0], ".", hash[1], " threads=", options.team.threads,
+             options.scratch ? "" : " scratch=off");
+}
+
+constexpr std::string_view stripes_prefix = "stripes=";
+
+}  // namespace
+
+std::string stripes_entry(unsigned percent) {
+  return cat(stripes_prefix, percent);
+}
+
+std::optional<unsigned> stripes_percent(std::string_view entry) {
+  if (!entry.starts_with(stripes_prefix)) return std::nullopt;
+  entry.remove_prefix(stripes_prefix.size());
+  unsigned percent = 0;
+  const auto [stop, error] = std::from_chars(entry.data(), entry.data() + entry.size(), percent);
+  const bool is_share = error == std::errc() && stop == entry.data() + entry.size();
+  return is_share && percent >= 1 && percent <= 99 ? std::optional(percent) : std::nullopt;
+}
+
+Result<std::unique_ptr<Program>> lower_in_measured_stripes(const Graph& graph,
+                                                           const LowerOptions& options,
+                                                           StripeLimits limits, Program& whole) {
+  if (!options.measured || options.backend || options.reference_only)
+    return std::unique_ptr<Program>();
+  whole.work = plan_work(graph, options);
+  const auto percent = stripes_percent(options.measured->entry_for(whole.work));
+  if (!percent) return std::unique_ptr<Program>();
+  const std::uint64_t most = std::min(limits.arena, arena_bytes(whole) / 100 * *percent);
+  limits.arena = most;
+  limits.fits = [most, fits = std::move(limits.fits)](const Program& p) -> Status {
+    if (arena_bytes(p) > most) return {Code::out_of_memory, "more than the measured share"};
+    return fits(p);
+  };
+  auto striped = Attempts(graph, options, std::move(limits))
+                     .run({Code::unsupported, "no node can be computed by rows"});
+  if (striped) (*striped)->work = whole.work;
+  const Code code = striped ? Code::ok : striped.error().code();
+  if (code == Code::unsupported || code == Code::out_of_memory) return std::unique_ptr<Program>();
+  return striped;
 }
 
 namespace {

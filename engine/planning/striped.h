@@ -6,6 +6,9 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <quern/status.h>
@@ -33,6 +36,18 @@ struct StripeLimits {
 // names the smallest arena that was found.
 Result<std::unique_ptr<Program>> lower_in_stripes(const Graph& graph, const LowerOptions& options,
                                                   StripeLimits limits, Status whole);
+
+// What a tuning says of a plan in stripes that take so much of the arena of whole tensors; nullopt:
+// it says something else.
+std::string stripes_entry(unsigned percent);
+std::optional<unsigned> stripes_percent(std::string_view entry);
+
+// By measurement (CompileOptions::tuning), in stripes whose arena is at most a share of that of
+// `whole`, which gets the name of its work. Null: whole tensors are as fast, nothing was measured,
+// or no stripes fit.
+Result<std::unique_ptr<Program>> lower_in_measured_stripes(const Graph& graph,
+                                                           const LowerOptions& options,
+                                                           StripeLimits limits, Program& whole);
 
 // For tests: with QUERN_STRIPES=P in the environment, read once, every plan takes at most P percent
 // of the way from its smallest arena to that of `whole`. Null: the variable is not set, or the plan

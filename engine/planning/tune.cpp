@@ -3,12 +3,15 @@
 // for each name of an implementation another one takes it wherever it can, and both run by turns,
 // kernel by kernel. What is faster for a work there is tried together in a third executable, since
 // a layout that suits one kernel costs its neighbours a copy; choices that lose there are taken
-// back, until the whole run is faster, or nothing is left.
+// back, until the whole run is faster, or nothing is left. Then plans in stripes of rows are tried,
+// whose maps stay in the second-level cache.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include <quern/session.h>
 #include <quern/tuning.h>
 
+#include "engine/planning/striped.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 
@@ -28,12 +32,17 @@ using Clock = std::chrono::steady_clock;
 constexpr double least_gain = 0.02;    // of a work, of its time
 constexpr double least_whole = 0.005;  // of the run
 constexpr int most_trials = 8;
+// Below it all maps of a run are in the second-level cache anyway.
+constexpr std::size_t least_arena = std::size_t{1} << 20;
+constexpr std::string_view whole_tensors = "whole";
 
 // The least times of several runs, in microseconds: what else the machine does only adds to them.
 struct Times {
   std::map<std::string, double> nodes;  // with the copies that bring operands to a node
+  double run = std::numeric_limits<double>::infinity();
 
   void keep_least(const Times& other) {
+    run = std::min(run, other.run);
     for (const auto& [node, us] : other.nodes) {
       const auto [at, is_new] = nodes.emplace(node, us);
       if (!is_new) at->second = std::min(at->second, us);
@@ -63,22 +72,24 @@ class Runner {
     QUERN_ASSIGN(r.session_, Session::create(executable));
     QUERN_TRY(bind(*r.session_));
     QUERN_TRY(r.session_->run_until(until));
-    r.steps_ = r.session_->plan_info().steps;
+    r.plan_ = r.session_->plan_info();
     return r;
   }
 
-  const std::vector<StepInfo>& steps() const { return steps_; }
+  const std::vector<StepInfo>& steps() const { return plan_.steps; }
+  const PlanInfo& plan() const { return plan_; }
 
   Result<Times> measure(Clock::time_point until) {
     Times times;
     QUERN_ASSIGN(const auto timings, session_->profile(until));
     for (const Session::Timing& t : timings) times.nodes[t.step.node] += t.end_us - t.begin_us;
+    if (!timings.empty()) times.run = timings.back().end_us - timings.front().begin_us;
     return times;
   }
 
  private:
   std::unique_ptr<Session> session_;
-  std::vector<StepInfo> steps_;
+  PlanInfo plan_;
 };
 
 // By turns, each first in every other round.
@@ -171,6 +182,9 @@ class Tuner {
     if (!s.ok() && report_.is_complete) return s;
     if (!s.ok()) take_back_all();
     keep();
+    if (s.ok()) s = measure_stripes();
+    report_.is_complete = s.code() != Code::timed_out;
+    if (!s.ok() && report_.is_complete) return s;
     return report_;
   }
 
@@ -274,6 +288,38 @@ class Tuner {
       for (const auto& [entry, us] : work.us) row.candidates.push_back({entry, us});
       tuning_.set(std::move(row));
     }
+  }
+
+  // Plans in stripes of rows, where whole tensors leave the second-level cache of a core. The
+  // tuning holds what implementations were chosen.
+  Status measure_stripes() {
+    QUERN_ASSIGN(Runner whole, runner("", tuning_));
+    const std::string& work = whole.plan().work;
+    if (work.empty() || tuning_.find(work) || whole.plan().arena_bytes < least_arena) return {};
+    Tuning::Row row{work, std::string(whole_tensors), {}};
+    double gain = 0;
+    for (const unsigned percent : {85U, 70U, 55U, 40U}) {
+      tell(cat("stripes of rows in ", percent, " % of the arena"));
+      Tuning t = tuning_;
+      t.set({work, stripes_entry(percent), {}});
+      QUERN_ASSIGN(Runner striped, runner("", t));
+      if (striped.plan().arena_bytes >= whole.plan().arena_bytes) break;  // none are so low
+      QUERN_ASSIGN(const auto times, side_by_side(whole, striped, how_));
+      const auto& [before, after] = times;
+      if (row.candidates.empty()) row.candidates.push_back({row.entry, before.run});
+      row.candidates.push_back({stripes_entry(percent), after.run});
+      if (before.run - after.run <= std::max(gain, least_gain * before.run)) continue;
+      gain = before.run - after.run;
+      row.entry = stripes_entry(percent);
+      report_.stripes = percent;
+      report_.whole_us = before.run;
+      report_.striped_us = after.run;
+    }
+    if (row.candidates.empty()) return {};
+    ++report_.measured;
+    report_.changed += report_.stripes ? 1U : 0U;
+    tuning_.set(std::move(row));
+    return {};
   }
 
   const Model& model_;

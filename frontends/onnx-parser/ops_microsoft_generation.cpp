@@ -171,9 +171,9 @@ ValueId draws(NodeImport& n, const Search& s) {
   const ValueId one = n.ints_constant({1});
   const ValueId shape = join_dims(n, {s.max_length, dims_of(n, n.in(0), 0, 1), one});
   const std::uint64_t own = n.seed();
-  const ValueId drawn = n.add(
-      Random{.seed = known ? static_cast<std::uint64_t>(convert<std::int64_t>(*known)) : own},
-      {shape});
+  const ValueId drawn =
+      n.add(Random{.seed = known ? static_cast<std::uint64_t>(convert<std::int64_t>(*known)) : own},
+            {shape});
   if (!n.has(8) || known) return drawn;
   const auto fraction = [&](ValueId x) { return sub(n, x, unary(n, UnaryKind::floor, x)); };
   const ValueId turned =

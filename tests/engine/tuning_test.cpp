@@ -34,6 +34,20 @@ Model tuned_model() {
   return must(g.build());
 }
 
+// Maps of 590 kB, of which two live at a time, between smaller ones.
+Model model_of_large_maps() {
+  GraphBuilder g("maps");
+  Operand x = floats(g, "x", {1, 4, 96, 96});
+  std::uint64_t layer = 0;
+  for (const std::int64_t channels : {16, 16, 16, 4}) {
+    const std::int64_t before = layer == 0 ? 4 : 16;
+    const Operand w = weights(g, {channels, before, 3, 3}, ++layer);
+    x = g.relu(g.conv(x, w, {}, {.pads = {1, 1, 1, 1}}));
+  }
+  g.output("y", x);
+  return must(g.build());
+}
+
 CompileOptions tuned_options(const Tuning& tuning) {
   CompileOptions o{.threads = 1};
   o.tuning = std::make_shared<const Tuning>(tuning);
@@ -197,6 +211,62 @@ TEST(Tuning, ArtefactsKeepTheChoices) {
   }
 }
 
+// ---- plans
+
+PlanInfo plan_of(const std::shared_ptr<const Executable>& executable) {
+  const auto session = session_of(executable);
+  (void)run(*session, inputs_of(*executable));
+  return session->plan_info();
+}
+
+std::shared_ptr<const Executable> in_stripes(const std::string& work, const std::string& entry) {
+  Tuning tuning;
+  tuning.set({work, entry, {}});
+  return must(Executable::compile(model_of_large_maps(), nullptr, tuned_options(tuning)));
+}
+
+TEST(TunedPlans, AreInStripesOfTheShareThatIsNamed) {
+  const auto whole = in_stripes("other", "stripes=50");
+  const PlanInfo plan = plan_of(whole);
+  ASSERT_FALSE(plan.work.empty());
+  const auto inputs = inputs_of(*whole);
+  const auto wanted = run(*session_of(whole), inputs);
+  for (const unsigned percent : {80U, 50U}) {
+    const auto striped = in_stripes(plan.work, "stripes=" + std::to_string(percent));
+    EXPECT_LE(plan_of(striped).arena_bytes, plan.arena_bytes * percent / 100);
+    EXPECT_EQ(plan_of(striped).work, plan.work);
+    quern::testing::expect_close(run(*session_of(striped), inputs)[0], wanted[0], DType::f32);
+  }
+  for (const char* entry : {"stripes=0", "stripes=100", "stripes=50x", "stripes=", "whole",
+                            "stripes=1", "stripes=99999999999999999999"})
+    EXPECT_EQ(plan_of(in_stripes(plan.work, entry)).arena_bytes, plan.arena_bytes) << entry;
+}
+
+TEST(TunedPlans, AreThoseOfTheirThreadsAndOfNoOtherGraph) {
+  const auto work_of = [](Model model, int threads) {
+    CompileOptions o = tuned_options({});
+    o.threads = threads;
+    return plan_of(must(Executable::compile(std::move(model), nullptr, o))).work;
+  };
+  EXPECT_EQ(work_of(model_of_large_maps(), 1), work_of(model_of_large_maps(), 1));
+  EXPECT_NE(work_of(model_of_large_maps(), 1), work_of(model_of_large_maps(), 2));
+  EXPECT_NE(work_of(model_of_large_maps(), 1), work_of(tuned_model(), 1));
+  const auto untuned = must(Executable::compile(model_of_large_maps(), nullptr, {.threads = 1}));
+  EXPECT_EQ(plan_of(untuned).work, "");
+}
+
+TEST(TunedPlans, AreKeptByArtefacts) {
+  const std::string work = plan_of(in_stripes("other", "whole")).work;
+  const auto made = in_stripes(work, "stripes=50");
+  const auto artefact = must(Artefact::make(made));
+  const std::shared_ptr<std::byte> bytes = must(artefact.in_memory());
+  const auto loaded =
+      must(parse_artefact({bytes.get(), artefact.contents().bytes}, bytes, nullptr, {}));
+  EXPECT_EQ(plan_of(loaded).arena_bytes, plan_of(made).arena_bytes);
+  const auto inputs = inputs_of(*made);
+  EXPECT_TRUE(run(*session_of(loaded), inputs) == run(*session_of(made), inputs));
+}
+
 // ---- measuring
 
 std::function<Status(Session&)> with_inputs(const std::vector<Tensor>& inputs) {
@@ -237,6 +307,26 @@ TEST(Tune, MeasuresEachChoiceOnceAndKeepsTheFastest) {
   const TuneReport again = must(tune(model, options, with_inputs(inputs), tuning, how));
   EXPECT_EQ(again.measured, 0U);
   EXPECT_EQ(again.changed, 0U);
+}
+
+TEST(Tune, TriesStripesOfALargeArenaOnce) {
+  const Model model = model_of_large_maps();
+  const CompileOptions options{.threads = 1};
+  const auto usual = must(Executable::compile(model.clone(), nullptr, options));
+  const auto inputs = inputs_of(*usual);
+  Tuning tuning;
+  const TuneOptions how{.rounds = 3};
+  const TuneReport report = must(tune(model, options, with_inputs(inputs), tuning, how));
+  CompileOptions tuned = options;
+  tuned.tuning = std::make_shared<const Tuning>(tuning);
+  const PlanInfo plan = plan_of(must(Executable::compile(model.clone(), nullptr, tuned)));
+  const Tuning::Row* row = tuning.find(plan.work);
+  ASSERT_NE(row, nullptr);
+  EXPECT_GT(row->candidates.size(), 2U);
+  EXPECT_EQ(row->candidates[0].entry, "whole");
+  EXPECT_EQ(row->entry != "whole", report.stripes > 0);
+  EXPECT_EQ(plan.arena_bytes<plan_of(usual).arena_bytes, report.stripes> 0);
+  if (report.stripes > 0) EXPECT_LT(report.striped_us, report.whole_us);
 }
 
 TEST(Tune, WhatIsNotMeasuredInTimeStaysAsItIs) {

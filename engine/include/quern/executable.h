@@ -96,7 +96,7 @@ struct CompileOptions {
   // another; empty: none.
   std::string implementation;
   // What was measured to be fast on this machine (quern/tuning.h): operators on the CPU whose work
-  // is in it take the implementation that it names; null: none.
+  // is in it take the implementation that it names, and plans the stripes of rows; null: none.
   std::shared_ptr<const Tuning> tuning;
   // Compiling ends with timed_out soon after this has passed: docs/limits.md says what is not cut.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -174,6 +174,9 @@ struct PlanInfo {
   std::vector<std::string> fallbacks;  // nodes that run on the CPU instead of the device
   // A sentence where the plan is much slower than it were with a library that is not here; or "".
   std::string warning;
+  // The work by which CompileOptions::tuning knows how much of the arena of whole tensors the plan
+  // takes, in stripes of rows; empty: there is no tuning, or more than one segment.
+  std::string work;
   MemoryNeed memory;
 };
 

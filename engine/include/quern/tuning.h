@@ -69,21 +69,28 @@ struct TuneOptions {
 };
 
 struct TuneReport {
-  std::size_t measured = 0;  // works that had a choice and were not known yet
+  std::size_t measured = 0;  // works that had a choice and were not known yet, the plan among them
   std::size_t changed = 0;   // of these, with another implementation than without tuning
   // The sum of the least times of all kernels, in microseconds, as it was and as it is now.
   double before_us = 0;
   double after_us = 0;
   bool is_complete = true;  // false: the deadline came first
+  // Not 0: the plan is faster in stripes of rows, in at most so many percent of the arena of whole
+  // tensors. Least times of a run by whole tensors and in these stripes, in microseconds.
+  unsigned stripes = 0;
+  double whole_us = 0;
+  double striped_us = 0;
 };
 
 // Measures the implementations that the operators of a model have on the CPU, in the model itself,
 // as one that is compiled with `options` runs them, and adds the fastest to `tuning`. `bind` sets
 // the inputs of a session; their bytes stay until tune() has returned. Each choice that does not
-// make the whole run faster is taken back. Works that `tuning` knows are not measured again.
-// Results may differ in their last digits between implementations. Takes as long as some hundred
-// runs, and the memory of two executables. One thread at a time, on a machine that does little
-// else. Errors: those of compile(), of `bind` and of run().
+// make the whole run faster is taken back. A plan of one segment whose arena is at least 1 MiB is
+// tried in stripes of rows, too (CompileOptions::arena_limit), which may take seconds to plan, here
+// and whenever the model is compiled with this tuning. Works that `tuning` knows are not measured
+// again. Results may differ in their last digits between implementations. Takes as long as some
+// hundred runs, and the memory of two executables. One thread at a time, on a machine that does
+// little else. Errors: those of compile(), of `bind` and of run().
 Result<TuneReport> tune(const Model& model, const CompileOptions& options,
                         const std::function<Status(Session&)>& bind, Tuning& tuning,
                         const TuneOptions& how = {});

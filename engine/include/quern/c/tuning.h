@@ -19,8 +19,8 @@ typedef struct quern_tune_options {
 
 typedef struct quern_tune_report {
   size_t struct_size;
-  size_t measured;     /* works with a choice of kernels that were not known yet */
-  size_t changed;      /* of these, with another kernel than without tuning */
+  size_t measured;     /* works with a choice that were not known yet; the plan is one */
+  size_t changed;      /* of these, with another choice than without tuning */
   double before_us;    /* least times of all kernels as they were, in microseconds */
   double after_us;     /* and as they are now */
   int32_t is_complete; /* 0: the time was up first */
