@@ -6,6 +6,8 @@
 import json
 import os
 import pathlib
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -227,6 +229,43 @@ class Kernel(unittest.TestCase):
         note = self.quern("op:Softmax axis=0 f32[8,10]", "--ops", right, *QUICK).stderr
         self.assertIn("does not take part", note)
         self.json("op:org.example.Softmax f32[8,1000]", "--ops", right, *QUICK)
+
+    def test_a_shader_of_ones_own(self):
+        glslc = shutil.which("glslc")
+        devices = subprocess.run([QUERN, "devices"], capture_output=True, text=True, check=True).stdout
+        if not glslc or "vulkan:0" not in devices:
+            self.skipTest("wants glslc and a Vulkan device")
+        source = (SOURCE / "shaders/softmax.comp").read_text()
+
+        def made(name, text):
+            shader = self.folder / f"{name}.comp"
+            shader.write_text(text)
+            subprocess.run([glslc, "--target-env=vulkan1.1", "-I", str(SOURCE / "shaders"), str(shader), "-o",
+                            str(self.folder / f"{name}.spv")], check=True)
+            return f"vulkan:0,shader=softmax={self.folder / name}.spv"
+        right = made("right", source.replace("exp(x[base + i] - most) * scale", "scale * exp(x[base + i] - most)"))
+        wrong = made("wrong", source.replace("1.0 / sum", "1.01 / sum"))
+        bound = made("bound", source.replace("binding = 1", "binding = 2"))
+        line = "op:Softmax axis=-1 f32[8,1000]"
+        kernels = self.json(line, "--device", f"vulkan:0,{right}", *QUICK)["problems"][0]["kernels"]
+        self.assertEqual([k["kernel"] for k in kernels], ["vulkan:0", right])
+        self.assertTrue(all(k["is_believed"] for k in kernels), kernels)
+        liar = self.json(line, "--device", wrong, *QUICK, code=1)["problems"][0]["kernels"][0]
+        self.assertIn("wrong answer", liar["refused"])
+        self.assertIn("bindings", self.quern(line, "--device", bound, *QUICK, code=4).stderr)
+        spirv = (self.folder / "right.spv").read_bytes()
+        for name, data, part in (("empty", b"", "0 bytes"), ("odd", spirv[:-3], "whole words"), ("cut", spirv[:-4], "last function"),
+                                 ("text", b"#version 450\n" + 11 * b" ", "begins with")):
+            (self.folder / name).write_bytes(data)
+            said = self.quern(line, "--device", f"vulkan:0,shader=softmax={self.folder / name}", *QUICK, code=4).stderr
+            self.assertIn(part, said)
+        self.assertIn("no shader 'softmx'", self.quern(line, "--device", "vulkan:0,shader=softmx=a", *QUICK, code=4).stderr)
+        if shutil.which("spirv-val"):  # what the header and the interface do not show: operands
+            words = list(struct.unpack(f"<{len(spirv) // 4}I", spirv))
+            words[-2] = 1  # the last function returns what is no value
+            (self.folder / "ids.spv").write_bytes(struct.pack(f"<{len(words)}I", *words))
+            said = self.quern(line, "--device", f"vulkan:0,shader=softmax={self.folder}/ids.spv", *QUICK, code=4).stderr
+            self.assertIn("spirv-val refuses", said)
 
 
 if __name__ == "__main__":

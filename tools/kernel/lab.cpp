@@ -71,6 +71,7 @@ Result<std::unique_ptr<Lab>> Lab::open(const KernelArgs& args, const Console& co
   lab->device_names_ = split_devices(args.device.device);
   for (const std::string& name : lab->device_names_) {
     QUERN_ASSIGN(lab->devices_.emplace_back(), device_named(name));
+    QUERN_TRY(validate_own_shaders(name));
   }
   if (lab->devices_.empty()) return Status(Code::invalid_argument, "--device names no device");
   QUERN_ASSIGN(lab->ops_, load_ops(args.device.ops));

@@ -2,7 +2,9 @@
 #include "tools/kernel/own.h"
 
 #include <algorithm>
+#include <chrono>
 
+#include "engine/vocabulary/platform/programs.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/text.h"
 #include "tools/kernel/words.h"
@@ -67,6 +69,25 @@ std::vector<OwnKernel> own_kernels(const Problem& problem, const CustomOps& ops)
     kernels.push_back(std::move(own));
   }
   return kernels;
+}
+
+Status validate_own_shaders(std::string_view device) {
+  constexpr auto patience = std::chrono::minutes(2);
+  for (const std::string& option : split_list(device)) {
+    if (!option.starts_with("shader=")) continue;
+    const std::size_t equal = option.find('=', std::string_view("shader=").size());
+    if (equal == std::string::npos) continue;  // the device says so
+    const std::string file = option.substr(equal + 1);
+    const std::string named = file.starts_with('-') ? "./" + file : file;  // no option of its own
+    platform::Program validator;
+    if (!validator.start({"spirv-val", "--target-env", "vulkan1.1", named})) return {};
+    validator.close_input();
+    const auto end = validator.wait(patience);
+    if (!end) return {Code::device_lost, "spirv-val does not end"};
+    if (end->is_success() || end->code == platform::Program::not_started) continue;
+    return {Code::device_lost, cat("spirv-val refuses '", printable(file), "'")};
+  }
+  return {};
 }
 
 }  // namespace quern::tools::lab

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quern/custom_ops.h>
@@ -20,5 +21,10 @@ struct OwnKernel {
 // One for each operator of the registry that is called as the problem's is, in any domain. It gets
 // the attributes that are not the default.
 std::vector<OwnKernel> own_kernels(const Problem& problem, const CustomOps& ops);
+
+// Has spirv-val look at the files that stand for shaders of a device, "vulkan,shader=NAME=FILE";
+// it says on the standard error what is wrong. Nothing is done where there is no spirv-val. Errors:
+// device_lost, as of all that is wrong with a device, where it refuses one or takes minutes.
+Status validate_own_shaders(std::string_view device);
 
 }  // namespace quern::tools::lab

@@ -325,7 +325,7 @@ Status Core::open_queue() {
                                         .pInitialData = stored_cache_.data()};
   QUERN_VK(api_.vkCreatePipelineCache(device_, &cache, nullptr, &cache_),
            "making a pipeline cache");
-  pipelines_.emplace(api_, device_, cache_, c);
+  pipelines_.emplace(api_, device_, cache_, c, options_.shaders);
   return {};
 }
 

@@ -18,6 +18,7 @@
 
 #include "engine/devices/vulkan/api.h"
 #include "engine/devices/vulkan/capabilities.h"
+#include "engine/devices/vulkan/own_shaders.h"
 #include "engine/devices/vulkan/pipelines.h"
 #include "engine/devices/vulkan/tuning.h"
 #include "engine/devices/vulkan/turns.h"
@@ -115,6 +116,7 @@ struct Submission {
 
 // Options given when the device is opened.
 struct CoreOptions {
+  OwnShaders shaders;
   std::uint32_t tune_ms = 0;     // time per plan for measuring candidates of dispatches; 0: none
   std::uint32_t split = 0;       // the most dispatches of a submission; 0: any number
   std::uint32_t candidate = 0;   // for tests: number of the candidate to run; 0: the best

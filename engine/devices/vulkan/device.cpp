@@ -7,6 +7,7 @@
 #include "engine/compile/backend.h"
 #include "engine/compile/dispatch_check.h"
 #include "engine/devices/vulkan/core.h"
+#include "engine/devices/vulkan/own_shaders.h"
 #include "engine/devices/vulkan/roof.h"
 #include "engine/devices/vulkan/tensor_memory.h"
 #include "engine/devices/vulkan/vulkan_context.h"
@@ -182,6 +183,7 @@ Status add_option(std::string_view option, Wish& wish) {
     wish.core.tune_ms = usual_tune_ms;
     return {};
   }
+  if (option.starts_with("shader=")) return add_own_shader(option.substr(7), wish.core.shaders);
   if (option.starts_with("cpu=")) {
     wish.on_cpu.emplace_back(option.substr(4));
     return {};
@@ -208,7 +210,8 @@ Status add_option(std::string_view option, Wish& wish) {
       return {};
     }
   std::string known =
-      "validate, validate-shaders, strict, f16, tune, tune=MS, split=N, idle=BYTES, cpu=FAMILY";
+      "validate, validate-shaders, strict, f16, tune, tune=MS, split=N, idle=BYTES, cpu=FAMILY, "
+      "shader=NAME=FILE";
   for (const auto& [name, capability] : all) known += cat(", no-", name);
   return {Code::invalid_argument,
           cat("no device option '", printable(option), "'; there is: ", known)};

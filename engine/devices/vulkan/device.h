@@ -19,7 +19,8 @@ std::vector<DeviceInfo> list();
 // ones), ",tune" or ",tune=MS" (measures which candidates of kernels are fastest, for at most MS
 // milliseconds per plan, and keeps the result on disk), ",no-FEATURE" for the features that `quern
 // devices` lists, ",cpu=FAMILY" for a family of operators (as `quern inspect` names them) that must
-// run on the CPU and, for tests,
+// run on the CPU, ",shader=NAME=FILE" for SPIR-V that stands for a shader of the build and, for
+// tests,
 // ",lose-after=N" (counts as lost after N submissions), ",piece=N" (runs with a deadline are cut
 // into pieces of N operations), ",as-hardware" (a software device gets the
 // kernels that are chosen for GPUs), ",emulate-matrices" (loops in place of f16 matrices that a

@@ -29,12 +29,13 @@ struct Pipelines::Blank {
 };
 
 Pipelines::Pipelines(const DeviceApi& api, VkDevice device, VkPipelineCache cache,
-                     const Capabilities& capabilities)
+                     const Capabilities& capabilities, const OwnShaders& own)
     : api_(api),
       device_(device),
       cache_(cache),
       compiles_at_once_(!capabilities.target().software),
-      pushes_(capabilities.push_descriptors) {}
+      pushes_(capabilities.push_descriptors),
+      own_(own) {}
 
 void Pipelines::destroy() {
   for (const auto& [key, p] : pipelines_)
@@ -217,9 +218,12 @@ Result<VkShaderModule> Pipelines::module(std::string_view name) {
   const auto all = shaders();
   const auto shader = std::ranges::find(all, name, &Shader::name);
   if (shader == all.end()) return Status(Code::internal, cat("no shader '", name, "'"));
+  const auto own = own_.find(name);
+  const std::span<const std::uint32_t> words =
+      own == own_.end() ? shader->words() : std::span<const std::uint32_t>(own->second);
   const VkShaderModuleCreateInfo info{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                      .codeSize = shader->words().size_bytes(),
-                                      .pCode = shader->begin};
+                                      .codeSize = words.size_bytes(),
+                                      .pCode = words.data()};
   VkShaderModule m = VK_NULL_HANDLE;
   QUERN_VK(api_.vkCreateShaderModule(device_, &info, nullptr, &m), "loading a shader");
   modules_.emplace(name, m);

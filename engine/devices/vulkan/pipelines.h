@@ -18,6 +18,7 @@
 
 #include "engine/devices/vulkan/api.h"
 #include "engine/devices/vulkan/capabilities.h"
+#include "engine/devices/vulkan/own_shaders.h"
 #include "engine/vocabulary/stop.h"
 #include "kernels/contract/gpu.h"
 
@@ -50,9 +51,9 @@ class Pipelines {
   // An estimate of what a driver keeps for one. lavapipe, which keeps a compiler's module, took 2.2
   // to 2.5 MB for one of a convolution; for GPUs it is a guess.
   std::size_t bytes_each() const { return compiles_at_once_ ? 64 << 10 : 2 << 20; }
-  // The api, the device and the cache outlive this object.
+  // The api, the device, the cache and the shaders outlive this object.
   Pipelines(const DeviceApi& api, VkDevice device, VkPipelineCache cache,
-            const Capabilities& capabilities);
+            const Capabilities& capabilities, const OwnShaders& own);
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
   // The last call. A destructor does not do it, since no child of fork() may.
@@ -100,6 +101,7 @@ class Pipelines {
   VkPipelineCache cache_;
   const bool compiles_at_once_;
   const bool pushes_;
+  const OwnShaders& own_;
   mutable std::mutex mutex_;
   std::map<std::uint32_t, Layout> layouts_;
   std::map<std::string, VkShaderModule, std::less<>> modules_;

@@ -11,6 +11,7 @@
 
 #include "engine/devices/cpu/weights.h"
 #include "engine/devices/vulkan/roof.h"
+#include "engine/devices/vulkan/spirv_interface.h"
 #include "engine/planning/lower.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/all_families.h"
@@ -22,6 +23,7 @@ namespace quern {
 namespace {
 
 using testing::PaperBackend;
+using vulkan::SpirvInterface;
 
 // Calls f with the operation and the words of every instruction of a SPIR-V module.
 template <class F>
@@ -33,86 +35,6 @@ void each_instruction(std::span<const std::uint32_t> words, const F& f) {
     at += count;
   }
 }
-
-// This holds those declarations of a SPIR-V module that a dispatch must fit.
-struct Interface {
-  std::set<std::uint32_t> bindings;
-  std::set<std::uint32_t> written;  // the bindings among them that are not readonly
-  std::set<std::uint32_t> constants;
-  std::uint32_t push_bytes = 0;
-  std::uint32_t width_constant = 0;  // the specialisation constant that is a workgroup's width
-};
-
-// Sizes of types: scalars, vectors, arrays of a known length and structs with offsets.
-class Reader {
- public:
-  explicit Reader(std::span<const std::uint32_t> words) {
-    each_instruction(words, [&](auto op, auto w) { note(op, w); });
-    each_instruction(words, [&](auto op, auto w) { read(op, w); });
-  }
-  Interface interface;
-
- private:
-  enum : std::uint32_t {
-    op_type_int = 21,
-    op_type_float = 22,
-    op_type_vector = 23,
-    op_type_array = 28,
-    op_type_struct = 30,
-    op_type_pointer = 32,
-    op_constant = 43,
-    op_variable = 59,
-    op_decorate = 71,
-    op_member_decorate = 72,
-    op_spec_constant_composite = 51,
-    spec_id = 1,
-    built_in = 11,
-    workgroup_size = 25,
-    array_stride = 6,
-    non_writable = 24,
-    binding = 33,
-    offset = 35,
-    push_constant = 9
-  };
-  void note(std::uint32_t op, std::span<const std::uint32_t> w) {
-    if (op == op_decorate && w[2] == spec_id) {
-      interface.constants.insert(w[3]);
-      spec_ids_[w[1]] = w[3];
-    }
-    if (op == op_decorate && w[2] == built_in && w[3] == workgroup_size) size_of_group_ = w[1];
-    if (op == op_decorate && w[2] == binding) {
-      interface.bindings.insert(w[3]);
-      bindings_[w[1]] = w[3];
-    }
-    if (op == op_member_decorate && w[3] == non_writable) readonly_.insert(w[1]);
-    if (op == op_decorate && w[2] == array_stride) strides_[w[1]] = w[3];
-    if (op == op_member_decorate && w[3] == offset) offsets_[w[1]][w[2]] = w[4];
-    if (op == op_type_int || op == op_type_float) sizes_[w[1]] = w[2] / 8;
-    if (op == op_type_vector) sizes_[w[1]] = sizes_[w[2]] * w[3];
-    if (op == op_constant) constants_[w[2]] = w[3];
-    if (op == op_type_array) sizes_[w[1]] = strides_[w[1]] * constants_[w[3]];
-    if (op == op_type_struct && w.size() > 2) {
-      const auto last = static_cast<std::uint32_t>(w.size() - 3);
-      sizes_[w[1]] = offsets_[w[1]][last] + sizes_[w[2 + last]];
-    }
-    if (op == op_type_pointer) pointed_[w[1]] = w[3];
-  }
-  void read(std::uint32_t op, std::span<const std::uint32_t> w) {
-    if (op == op_spec_constant_composite && w[2] == size_of_group_)
-      interface.width_constant = spec_ids_.at(w[3]);
-    if (op != op_variable) return;
-    const std::uint32_t type = pointed_[w[1]];
-    if (w[3] == push_constant) interface.push_bytes = sizes_[type];
-    if (const auto b = bindings_.find(w[2]); b != bindings_.end() && !readonly_.contains(type))
-      interface.written.insert(b->second);
-  }
-
-  std::map<std::uint32_t, std::uint32_t> strides_, sizes_, constants_, pointed_, bindings_,
-      spec_ids_;
-  std::uint32_t size_of_group_ = 0;
-  std::set<std::uint32_t> readonly_;  // structs
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> offsets_;
-};
 
 // A kind of device has a name and the ending of the shaders that only this kind runs.
 struct Kind {
@@ -147,7 +69,7 @@ bool runs(const Kind& kind, std::string_view shader) {
   });
 }
 
-void expect_fit(const Dispatch& d, const Interface& i, const GpuTarget& target) {
+void expect_fit(const Dispatch& d, const SpirvInterface& i, const GpuTarget& target) {
   SCOPED_TRACE(d.shader);
   // Every binding has its buffer.
   EXPECT_EQ(d.buffers.size(), i.bindings.size());
@@ -174,9 +96,9 @@ std::vector<Dispatch> forms_of(const std::vector<Dispatch>& dispatches) {
   return all;
 }
 
-std::map<std::string_view, Interface> interfaces_of_all() {
-  std::map<std::string_view, Interface> interfaces;
-  for (const Shader& s : shaders()) interfaces[s.name] = Reader(s.words()).interface;
+std::map<std::string_view, SpirvInterface> interfaces_of_all() {
+  std::map<std::string_view, SpirvInterface> interfaces;
+  for (const Shader& s : shaders()) interfaces[s.name] = vulkan::read_spirv(s.words()).value();
   return interfaces;
 }
 
