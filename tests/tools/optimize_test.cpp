@@ -406,6 +406,23 @@ TEST_F(Optimize, NodesHaveTheFormOfTheOpsetThatIsWritten) {
   EXPECT_EQ(back.graph().nodes[1].inputs.size(), 3);
 }
 
+// What became one node that the opset lacks is written as its parts, in the forms of that opset.
+TEST_F(Optimize, PartsOfWhatTheOpsetLacksHaveItsForms) {
+  graph_.inputs = {rewritten_value("x", {2, 3})};
+  graph_.outputs = {rewritten_value("y", {2, 3})};
+  number("three", 3);
+  number("six", 6);
+  graph_.nodes = {
+      rewritten_node("Add", {"x", "three"}, "a"),
+      rewritten_node("Clip", {"a"}, "c",
+                     {onnx::number_attribute("min", 0), onnx::number_attribute("max", 6)}),
+      rewritten_node("Mul", {"x", "c"}, "m"), rewritten_node("Div", {"m", "six"}, "y")};
+  EXPECT_EQ(types(rewritten(10, {.opset = 14})), Types{"HardSwish"});
+  const EditedModel model = rewritten(10, {.opset = 13});
+  EXPECT_EQ(types(model), (Types{"Add", "Clip", "Mul", "Div"}));
+  EXPECT_EQ(model.graph().nodes[1].inputs.size(), 3);
+}
+
 TEST_F(Optimize, AnOpsetMayBeLower) {
   graph_.inputs = {rewritten_value("x", {2, 3})};
   graph_.outputs = {rewritten_value("y", {2})};

@@ -39,11 +39,28 @@ class Chooser {
     for (const NodeId id : after_.order())
       for (const ValueId v : after_.node(id).outputs)
         if (v != no_value) at(v) = of_node(id, v);
+    if (options_.opset_change) choose_from_before();
     return std::move(choices_);
   }
 
  private:
   Choice& at(ValueId v) { return choices_[quern::index(v)]; }
+
+  // A rewrite may have made of several nodes one that the opset lacks. Those of the original stay
+  // then, and where they cannot they have the forms of the graph before.
+  void choose_from_before() {
+    for (const NodeId id : before_.order())
+      for (const ValueId v : before_.node(id).outputs) {
+        if (v == no_value || at(v).kind != Choice::Kind::none) continue;
+        const MessageNode maker = index_.maker(v);
+        if (maker != no_message_node && stays(maker)) {
+          at(v) = {.kind = Choice::Kind::message, .node = maker};
+        } else if (auto form = onnx_form(before_, before_.node(id), opset_);
+                   form && can_write(*form)) {
+          at(v) = {.kind = Choice::Kind::form, .node = maker, .form = std::move(form)};
+        }
+      }
+  }
 
   bool was_constant(ValueId v) const {
     return quern::index(v) < before_.value_count() && before_.value(v).is_constant();

@@ -56,7 +56,7 @@ struct Choice {
   Kind kind = Kind::none;
   MessageNode node = no_message_node;                    // that makes the value
   std::vector<std::pair<std::size_t, ValueId>> renamed;  // inputs of it
-  NodeId graph_node = no_node;
+  NodeId graph_node = no_node;  // after the rewrites; none: its form is that of the node before
   std::optional<OnnxForm> form;
 };
 

@@ -277,11 +277,10 @@ class GraphWriter {
     node.attributes = c.form->attributes;
     node.outputs = {name(v)};
     if (!node.domain.empty()) model_.import_domain(node.domain, 1);
-    const std::string& graph_name = after_.node(c.graph_node).name;
     if (c.node != no_message_node) {
       node.name = old_.nodes[c.node].name;
-    } else if (!graph_name.empty()) {
-      node.name = model_.fresh_name(graph_name);
+    } else if (c.graph_node != no_node && !after_.node(c.graph_node).name.empty()) {
+      node.name = model_.fresh_name(after_.node(c.graph_node).name);
     }
     for (const Operand& o : c.form->inputs) {
       if (o.value != no_value) {
