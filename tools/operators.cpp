@@ -162,16 +162,16 @@ std::string operators_markdown() {
       "newest version.\n\n",
       onnx_table("", Versions::shown),
       "\n## com.microsoft\n\n"
-      "BeamSearch, GreedySearch and Sampling become loops around their decoders; outputs are those "
-      "of ONNX Runtime's CPU kernels: rows that end before others go on with `pad_token_id`, and "
-      "behind the last step of GreedySearch and Sampling are zeros. At most 4,096 tokens and 128 "
-      "beams. Model types are GPT-2, and for BeamSearch T5 and Whisper, with pasts "
-      "that grow: a past in a buffer (`past_sequence_length`) and Whisper's `logits_processor` are "
-      "refused. Sampling draws from the same distributions as ONNX Runtime but by a generator of "
-      "our own: equal seeds give equal texts here, not the texts that ONNX Runtime gives. A step "
-      "is "
-      "planned for each length of the past: with `max_plans` (docs/embedding.md) of at least "
-      "`max_length`, later runs make no plans.\n\n",
+      "BeamSearch, GreedySearch and Sampling become loops around their decoders; outputs are "
+      "those of ONNX Runtime's CPU kernels: rows that end before others go on with "
+      "`pad_token_id`, and behind the last step of GreedySearch and Sampling are zeros. At most "
+      "4,096 tokens and 128 beams. Model types are GPT-2, and for BeamSearch T5 and Whisper, "
+      "with pasts that grow: a past in a buffer (`past_sequence_length`) and Whisper's "
+      "`logits_processor` are refused. Sampling draws from the same distributions as ONNX "
+      "Runtime but by a generator of our own: equal seeds give equal texts here, not the texts "
+      "that ONNX Runtime gives. `presence_mask` counts, as its text and its CUDA kernel say; "
+      "its CPU kernel passes over it. A step is planned for each length of the past: with "
+      "`max_plans` (docs/embedding.md) of at least `max_length`, later runs make no plans.\n\n",
       onnx_table("com.microsoft", Versions::hidden),
       "\n## ai.onnx.ml\n\n"
       "Where the specification leaves a case open (scores of two classes, transforms of one "

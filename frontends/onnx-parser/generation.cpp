@@ -11,6 +11,7 @@
 #include "graph/ops/gather.h"
 #include "graph/ops/pad.h"
 #include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/scatter.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/softmax.h"
@@ -333,7 +334,8 @@ ValueId for_each_beam(NodeImport& n, const Search& s, ValueId x) {
   const ValueId rest = dims_of(n, x, 1, rank);
   const ValueId wide = join_dims(n, {rows, s.beams, rest});
   const ValueId copies = expand_to(n, unsqueeze(n, x, {1}), wide);
-  return reshape(n, copies, join_dims(n, {mul(n, rows, s.beams), rest}));
+  const ValueId all = join_dims(n, {mul(n, rows, s.beams), rest});
+  return n.add(Reshape{.allow_zero = true}, {copies, all});
 }
 
 ValueId reordered(NodeImport& n, ValueId x, ValueId rows, std::int64_t axis) {

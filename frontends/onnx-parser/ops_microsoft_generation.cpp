@@ -313,15 +313,14 @@ std::optional<TextDecoder> gpt_decoder(NodeImport& n, const GraphProto& body) {
                                                             "attention_mask"};
   const auto names = NodeImport::inputs_of(body);
   if (!wants_names(n, "decoder", names, first)) return std::nullopt;
-  if (names.size() == 3 || body.outputs.size() < 2) {
-    n.fail(cat("its decoder has ", names.size(), " inputs and ", body.outputs.size(),
-               " outputs, wants at least one past and its present"));
+  const std::string has =
+      cat("its decoder has ", names.size(), " inputs and ", body.outputs.size(), " outputs");
+  if (names.size() == 3 || names.size() < body.outputs.size() + 2) {
+    n.fail(has + ", wants a past for each present and at least one");
     return std::nullopt;
   }
-  if (names.size() != body.outputs.size() + 2) {
-    n.unsupported(cat("its decoder has ", names.size(), " inputs for ", body.outputs.size(),
-                      " outputs, wants ", body.outputs.size() + 2,
-                      ": a past in a buffer is not supported"));
+  if (names.size() > body.outputs.size() + 2) {
+    n.unsupported(has + ": a past in a buffer is not supported");
     return std::nullopt;
   }
   TextDecoder d{.body = &body, .has_positions = true};

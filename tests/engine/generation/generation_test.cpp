@@ -287,5 +287,45 @@ TEST(Generation, LengthsAndBeamsOutOfRangeAreErrorsInWords) {
   }
 }
 
+// Of a model with these bodies.
+std::string answer_with(const onnx_test::Messages& attributes) {
+  const OneOperator op = beam_model(drawn_case(1, true), attributes);
+  return answer(model_of(op), inputs_of(op), ways()[0]);
+}
+
+TEST(Generation, BodiesThatDoNotFitAreErrorsInWords) {
+  const Toy toy;
+  const auto decoder = [&](const onnx_test::Messages& inputs, const onnx_test::Messages& outputs) {
+    return graph("decoder", onnx_test::make_graph({.inputs = inputs, .outputs = outputs}));
+  };
+  const auto named = [](std::string_view name) {
+    return onnx_test::value(name, onnx_test::i32, {"b", "s"});
+  };
+  const onnx_test::Messages three = {named("input_ids"), named("position_ids"),
+                                     named("attention_mask")};
+  EXPECT_THAT(answer_with({decoder({named("ids")}, {})}),
+              ::testing::HasSubstr("input 0 of its decoder is 'ids', wants 'input_ids'"));
+  EXPECT_THAT(answer_with({decoder(three, {named("input_ids")})}),
+              ::testing::HasSubstr("has 3 inputs and 1 outputs, wants a past for each present"));
+  EXPECT_THAT(answer_with({decoder(joined(three, {named("past_0"), named("past_sequence_length")}),
+                                   {named("input_ids"), named("past_0")})}),
+              ::testing::HasSubstr("5 inputs and 2 outputs: a past in a buffer is not supported"));
+  EXPECT_THAT(answer_with({decoder(joined(three, {named("past_0")}),
+                                   {named("input_ids"), named("past_0")})}),
+              ::testing::HasSubstr("input 'past_0' of its decoder wants rank 5 with known"));
+  EXPECT_THAT(answer_with({graph("decoder", gpt_body(toy)), integer("vocab_size", 12)}),
+              ::testing::HasSubstr("'vocab_size' is more than its decoder has scores"));
+  EXPECT_THAT(answer_with({graph("decoder", gpt_body(toy)), integer("model_type", 3)}),
+              ::testing::HasSubstr("'model_type' is 3, wants 0 (GPT-2), 1 (T5) or 2 (Whisper)"));
+  const auto with_encoder = [&](const onnx_test::Message& body) {
+    return onnx_test::Messages{graph("encoder", body), graph("decoder", text_decoder_body(toy)),
+                               integer("model_type", 1), integer("decoder_start_token_id", 3)};
+  };
+  EXPECT_THAT(answer_with(with_encoder(gpt_body(toy))),
+              ::testing::HasSubstr("its encoder has an input 'input_ids' that is not known"));
+  EXPECT_THAT(answer_with(with_encoder(onnx_test::make_graph({}))),
+              ::testing::HasSubstr("its encoder gives 0 keys and values"));
+}
+
 }  // namespace
 }  // namespace quern::testing
