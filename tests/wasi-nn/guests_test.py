@@ -48,7 +48,8 @@ def check_folders(runner, source, folder):
     (pathlib.Path(folder) / "secret").write_text("secret")
     asked = {"r:sub/file": True, "r:./sub/../sub/file": False, "r:link": False,
              "r:folder/file": False, "r:../secret": False, "r:sub/../../secret": False,
-             "r:/etc/passwd": False, "r:none": False, "w:new": False, "w:sub/file": False}
+             "r:/etc/passwd": False, "r:none": False, "w:new": False, "w:sub/file": False,
+             "p:sub/file": True}
     text = runner.text(guest, "--dir", f"{inside}::.", "--", *asked)
     for line, (word, allowed) in zip(text.splitlines(), asked.items(), strict=True):
         assert line.startswith(word) and line.endswith(" yes") == allowed, text

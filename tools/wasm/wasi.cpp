@@ -203,11 +203,9 @@ std::uint32_t Wasi::fd_prestat_dir_name(const View& memory, Arguments a) {
 // ---- reading and writing -----------------------------------------------------------------------
 
 // fd, list of {pointer, bytes}, its length, out: bytes
-std::uint32_t Wasi::transfer(const View& memory, Arguments a, Way way) {
-  const bool writes = way == Way::out;
+std::uint32_t Wasi::transfer(const View& memory, Arguments a, const Move& move) {
   const File* f = file(a[0]);
   if (!f || f->is_folder) return badf;
-  if (writes && a[0] != 1 && a[0] != 2) return rofs;
   const std::uint8_t* list = memory.at(a[1], a[2] * 8);
   if (!list || !memory.at(a[3], 4)) return fault;
   std::uint32_t total = 0;
@@ -215,8 +213,7 @@ std::uint32_t Wasi::transfer(const View& memory, Arguments a, Way way) {
     const std::uint32_t bytes = memory.word(list + 8 * i + 4);
     std::uint8_t* place = memory.at(memory.word(list + 8 * i), bytes);
     if (!place) return fault;
-    const ssize_t done = writes ? ::write(f->descriptor.get(), place, bytes)
-                                : ::read(f->descriptor.get(), place, bytes);
+    const ssize_t done = move(f->descriptor.get(), place, bytes);
     if (done < 0) return errno_of(errno);
     total += static_cast<std::uint32_t>(done);
     if (static_cast<std::uint32_t>(done) < bytes) break;
@@ -225,10 +222,24 @@ std::uint32_t Wasi::transfer(const View& memory, Arguments a, Way way) {
 }
 
 std::uint32_t Wasi::fd_read(const View& memory, Arguments a) {
-  return transfer(memory, a, Way::in);
+  return transfer(memory, a, ::read);
 }
 std::uint32_t Wasi::fd_write(const View& memory, Arguments a) {
-  return transfer(memory, a, Way::out);
+  const File* f = file(a[0]);
+  const bool is_written = a[0] == 1 || a[0] == 2;
+  if (f && !f->is_folder && !is_written) return rofs;
+  return transfer(memory, a, ::write);
+}
+
+// fd, list of {pointer, bytes}, its length, offset, out: bytes
+std::uint32_t Wasi::fd_pread(const View& memory, Arguments a) {
+  const std::uint64_t others[] = {a[0], a[1], a[2], a[4]};
+  auto at = static_cast<off_t>(a[3]);
+  return transfer(memory, others, [&at](int fd, void* to, std::size_t bytes) {
+    const ssize_t done = ::pread(fd, to, bytes, at);
+    if (done > 0) at += done;
+    return done;
+  });
 }
 
 // fd, offset, whence, out: position
@@ -367,6 +378,7 @@ const Wasi::Row Wasi::rows[] = {
     {"fd_fdstat_get", "ii:i", &Wasi::fd_fdstat_get},
     {"fd_fdstat_set_flags", "ii:i", &Wasi::fd_fdstat_set_flags},
     {"fd_filestat_get", "ii:i", &Wasi::fd_filestat_get},
+    {"fd_pread", "iiiIi:i", &Wasi::fd_pread},
     {"fd_prestat_dir_name", "iii:i", &Wasi::fd_prestat_dir_name},
     {"fd_prestat_get", "ii:i", &Wasi::fd_prestat_get},
     {"fd_read", "iiii:i", &Wasi::fd_read},

@@ -3,7 +3,9 @@
 // streams, files below the folders that the host opened, clocks, random bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,8 +65,9 @@ class Wasi {
   // Null: the guest has no such descriptor.
   File* file(std::uint64_t number);
   std::uint32_t insert(File file, std::uint32_t* number);
-  enum class Way : std::uint8_t { in, out };
-  std::uint32_t transfer(const View& memory, Arguments a, Way way);
+  // Moves bytes between a descriptor and memory, as read() and write() do.
+  using Move = std::function<std::ptrdiff_t(int, void*, std::size_t)>;
+  std::uint32_t transfer(const View& memory, Arguments a, const Move& move);
   std::uint32_t put_stat(const View& memory, std::uint64_t at, int fd);
 
   std::uint32_t args_sizes_get(const View& memory, Arguments a);
@@ -79,6 +82,7 @@ class Wasi {
   std::uint32_t fd_fdstat_get(const View& memory, Arguments a);
   std::uint32_t fd_fdstat_set_flags(const View& memory, Arguments a);
   std::uint32_t fd_filestat_get(const View& memory, Arguments a);
+  std::uint32_t fd_pread(const View& memory, Arguments a);
   std::uint32_t fd_prestat_get(const View& memory, Arguments a);
   std::uint32_t fd_prestat_dir_name(const View& memory, Arguments a);
   std::uint32_t fd_read(const View& memory, Arguments a);
