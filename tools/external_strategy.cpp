@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <unordered_map>
 
 #include <quern/c/strategy.h>
@@ -149,7 +150,7 @@ struct ForeignProblem {
 
 // In the child: the offsets as bytes, or a sentence behind a zero byte.
 std::string call(const std::string& file, const MemoryProblem& problem, const PlanLimits& limits) {
-  const std::string path = file.find('/') == file.npos ? "./" + file : file;
+  const std::string path = !std::filesystem::path(file).has_parent_path() ? "./" + file : file;
   void* const library = platform::open_library(path.c_str(), platform::Symbols::local);
   if (!library) return cat('\0', "it cannot be loaded: ", platform::library_error());
   const auto plan =

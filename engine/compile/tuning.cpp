@@ -6,10 +6,11 @@
 #include "engine/compile/tuning.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <quern/device.h>
 
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/platform/files.h"
 #include "engine/vocabulary/text_util.h"
 #include "engine/vocabulary/whole_file.h"
 #include "kernels/contract/machine.h"
@@ -122,14 +124,16 @@ void Tuning::set(Row row) {
 Result<Tuning> Tuning::load(const std::string& path) {
   return guarded([&]() -> Result<Tuning> {
     Tuning tuning;
-    std::error_code error;
-    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-    if (error == std::errc::no_such_file_or_directory) return tuning;
-    if (error || bytes > most_bytes)
-      return Status(Code::invalid_argument,
-                    cat("'", printable(path), "' is no tuning: ",
-                        error ? error.message() : std::string("it is larger than 256 MiB")));
-    std::string text(static_cast<std::size_t>(bytes), '\0');
+    const std::optional<platform::FileInfo> info = platform::info_of(path);
+    const int error = info ? 0 : errno;
+    if (error == ENOENT) return tuning;
+    const bool is_file = info && info->kind == platform::FileInfo::Kind::regular;
+    if (!is_file || info->size > most_bytes)
+      return Status(Code::invalid_argument, cat("'", printable(path), "' is no tuning: ",
+                                                error     ? std::strerror(error)
+                                                : is_file ? "it is larger than 256 MiB"
+                                                          : "it is no file"));
+    std::string text(static_cast<std::size_t>(info->size), '\0');
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                                std::fclose);
     if (!file || std::fread(text.data(), 1, text.size(), file.get()) != text.size())
@@ -153,9 +157,8 @@ Result<Tuning> Tuning::load(const std::string& path) {
 
 Status Tuning::save(const std::string& path) const {
   return guarded([&]() -> Status {
-    std::error_code ignored;  // writing says what is wrong
     if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
-      std::filesystem::create_directories(folder, ignored);
+      platform::make_folders(folder.string());
     std::string text = title();
     for (const auto& [work, row] : impl_->rows)
       if (is_one_line(work) && is_one_line(row.entry)) text += line_of(row);
@@ -165,11 +168,8 @@ Status Tuning::save(const std::string& path) const {
 }
 
 std::string Tuning::usual_path() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/')
-    return cat(cache, "/quern/cpu-tuning.txt");
-  if (const char* home = std::getenv("HOME"); home && *home == '/')
-    return cat(home, "/.cache/quern/cpu-tuning.txt");
-  return {};
+  const std::string folder = platform::cache_folder();
+  return folder.empty() ? folder : folder + "/quern/cpu-tuning.txt";
 }
 
 }  // namespace quern

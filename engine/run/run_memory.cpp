@@ -46,10 +46,11 @@ bool RunMemory::extend(PoolBlock& block, std::size_t bytes) {
 
 void RunMemory::free(const PoolBlock& block) {
   if (!host_) return pool().free(block);  // NOLINT(clang-analyzer-unix.Malloc): not that of C
-  HostBlock held{reinterpret_cast<std::byte*>(block.address), block.used,  // NOLINT: as above
-                 block.used > Host::least_bytes ? host_ : nullptr};
+  const auto bytes = static_cast<std::size_t>(block.used);
+  HostBlock held{reinterpret_cast<std::byte*>(block.address), bytes,  // NOLINT: as above
+                 bytes > Host::least_bytes ? host_ : nullptr};
   held.release();
-  host_bytes_ -= block.used;
+  host_bytes_ -= bytes;
 }
 
 void RunMemory::set_limit(std::size_t bytes) {

@@ -52,7 +52,7 @@ class RunMemory {
   std::shared_ptr<Host> host_;
   std::size_t host_bytes_ = 0;  // of blocks of the host
   std::size_t host_peak_ = 0;
-  std::size_t limit_ = MemoryPoolOptions().limit;
+  std::size_t limit_ = static_cast<std::size_t>(MemoryPoolOptions().limit);
   MappedSource source_;
   std::unique_ptr<MemoryPool> pool_;  // created on first use: most sessions need none
 };

@@ -580,8 +580,15 @@ void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::s
   for (std::size_t n = 0; n < problem.intervals.size(); ++n) {
     const Interval& i = problem.intervals[n];
     info.unshared_bytes += i.size;
-    info.buffers.push_back(
-        {i.name, i.size, i.alignment, plan.offsets[n], i.first, i.end, segment, {}});
+    const auto bytes = [](std::uint64_t number) { return static_cast<std::size_t>(number); };
+    info.buffers.push_back({i.name,
+                            bytes(i.size),
+                            bytes(i.alignment),
+                            bytes(plan.offsets[n]),
+                            i.first,
+                            i.end,
+                            segment,
+                            {}});
     for (const Gap& g : i.gaps) info.buffers.back().gaps.push_back({g.first, g.end, g.from, g.to});
   }
   info.arena_bytes += plan.size;

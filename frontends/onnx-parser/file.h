@@ -17,7 +17,7 @@
 
 namespace quern::onnx {
 
-// The part of `path` before its last '/', or ".".
+// The folder that `path` names a file in, or ".".
 std::string folder_of(const std::string& path);
 
 // Opens files below one folder by names that a model gives. Absolute names, `..`, symbolic links

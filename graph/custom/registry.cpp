@@ -2,6 +2,7 @@
 #include "graph/custom/registry.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/platform/files.h"
@@ -55,7 +56,7 @@ Result<std::shared_ptr<void>> open_library(const std::string& path) {
   if (!platform::info_of(path))
     return Status(Code::not_found, cat(printable(path), ": no such file"));
   // Without a slash the loader would look among the system's libraries.
-  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  const std::string file = !std::filesystem::path(path).has_parent_path() ? "./" + path : path;
   void* const handle = platform::open_library(file.c_str(), platform::Symbols::local);
   if (!handle)
     return Status(Code::invalid_argument, cat(printable(path), ": no shared object of operators: ",

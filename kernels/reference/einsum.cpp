@@ -155,9 +155,9 @@ EinsumLoops einsum_loops(const Einsum& op, std::span<const Shape> operands) {
     const einsum::Term term = *einsum::parse_term(equation.operand(k));
     loops.labels.emplace_back();
     for (std::size_t d = 0; d < operands[k].rank(); ++d) {
-      const auto* at = std::find(order.ids.begin(), order.ids.begin() + order.total,
-                                 term.id(d, operands[k].rank()));
-      loops.labels[k].push_back(static_cast<std::size_t>(at - order.ids.begin()));
+      const auto* const ids = order.ids.data();
+      const auto* at = std::find(ids, ids + order.total, term.id(d, operands[k].rank()));
+      loops.labels[k].push_back(static_cast<std::size_t>(at - ids));
     }
   }
   return loops;

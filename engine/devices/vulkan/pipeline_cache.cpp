@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/devices/vulkan/pipeline_cache.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "engine/vocabulary/platform/files.h"
 #include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
 
@@ -45,14 +45,8 @@ fs::path path_of(const Capabilities& device) {
 }  // namespace
 
 fs::path cache_path(const Capabilities& device, std::string_view what, std::string_view extension) {
-  fs::path base;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') {
-    base = cache;
-  } else if (const char* home = std::getenv("HOME"); home && *home == '/') {
-    base = fs::path(home) / ".cache";
-  } else {
-    return {};
-  }
+  const fs::path base = platform::cache_folder();
+  if (base.empty()) return base;
   return base / "quern" / cat(what, "-", uuid_text(device.cache_uuid), extension);
 }
 

@@ -44,7 +44,8 @@ class Tuning {
   static Result<Tuning> load(const std::string& path);
   // Replaces the file as a whole. Errors: invalid_argument, with the system's reason.
   Status save(const std::string& path) const;
-  // $XDG_CACHE_HOME/quern/cpu-tuning.txt, or below ~/.cache; empty: there is no such folder.
+  // $XDG_CACHE_HOME/quern/cpu-tuning.txt, or below ~/.cache, on Windows below %LOCALAPPDATA%;
+  // empty: there is no such folder.
   static std::string usual_path();
 
   std::size_t size() const;

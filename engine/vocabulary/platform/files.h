@@ -66,6 +66,11 @@ int write_file(const std::string& path, Existing existing, unsigned permissions,
 // Gives a file the name of another, which is gone then; they are in one folder. 0, or an errno.
 int replace_file(const std::string& fresh, const std::string& old);
 void remove_file(const std::string& path) noexcept;
+// Makes the folder, and those above it, where they are missing. Whoever writes there learns what
+// failed.
+void make_folders(const std::string& path);
+// The folder of this user for what programs keep to be faster the next time; empty: there is none.
+std::string cache_folder();
 
 // As long as it lives, a file is removed when the process is told to end (SIGINT, SIGTERM, SIGHUP)
 // and would end of that. One at a time in a process.

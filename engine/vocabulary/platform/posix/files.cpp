@@ -5,6 +5,7 @@
 #if !defined(_WIN32)
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <iterator>
@@ -120,6 +121,20 @@ int replace_file(const std::string& fresh, const std::string& old) {
 
 void remove_file(const std::string& path) noexcept {
   ::unlink(path.c_str());
+}
+
+void make_folders(const std::string& path) {
+  for (std::size_t end = 0; end != path.npos;) {
+    end = path.find('/', end + 1);
+    (void)::mkdir(path.substr(0, end).c_str(), 0777);
+  }
+}
+
+std::string cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') return cache;
+  if (const char* home = std::getenv("HOME"); home && *home == '/')
+    return std::string(home) + "/.cache";
+  return {};
 }
 
 // ---- signals -----------------------------------------------------------------------------------

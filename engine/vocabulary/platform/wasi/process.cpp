@@ -9,6 +9,12 @@
 #include "engine/vocabulary/platform/libraries.h"
 #include "engine/vocabulary/platform/programs.h"
 
+// What the thread has ends with the module.
+extern "C" int __cxa_atexit(void (*destroy)(void*), void* object, void* module);
+extern "C" int __cxa_thread_atexit(void (*destroy)(void*), void* object, void* module) {
+  return __cxa_atexit(destroy, object, module);
+}
+
 namespace quern::platform {
 namespace {
 

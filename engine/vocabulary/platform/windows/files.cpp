@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 
@@ -203,6 +205,16 @@ int replace_file(const std::string& fresh, const std::string& old) {
 
 void remove_file(const std::string& path) noexcept {
   ::DeleteFileA(path.c_str());
+}
+
+void make_folders(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::create_directories(path, ignored);
+}
+
+std::string cache_folder() {
+  const char* const local = std::getenv("LOCALAPPDATA");
+  return local ? local : "";
 }
 
 RemovedOnSignal::RemovedOnSignal(const std::string& path) {
