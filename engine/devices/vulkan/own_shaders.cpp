@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t most_spirv_bytes = std::uint64_t{16} << 20;
 
-Status misfit(std::string why) {
+Status misfit(const std::string& why) {
   return {Code::invalid_argument, cat("the SPIR-V module ", why)};
 }
 

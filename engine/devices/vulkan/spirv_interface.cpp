@@ -84,7 +84,7 @@ class SpirvReader {
     gl_compute = 5
   };
 
-  static Status wrong(std::string why) {
+  static Status wrong(const std::string& why) {
     return {Code::invalid_argument, cat("the SPIR-V module ", why)};
   }
 
