@@ -154,7 +154,7 @@ Step next_of_one(NodeImport& n, const Search& s, const SearchState& state, Value
 
 enum BeamState : std::uint8_t { beam_tokens, beam_scores, done, end_scores, end_tokens, ends };
 
-// What is divided by: (length of the sequences) ^ penalty, f32 [1].
+// The divisor of a sum of scores: (length of the sequences) ^ penalty, f32 [1].
 ValueId length_divisor(NodeImport& n, const Search& s, ValueId tokens) {
   const ValueId length = cast(n, dims_of(n, tokens, 1, 2), DType::f32);
   return s.length == no_value ? length : binary(n, BinaryKind::pow, length, s.length);
@@ -222,9 +222,10 @@ void add_ends(NodeImport& n, const Search& s, const Candidates& c, SearchState& 
   state[ends] = binary(n, BinaryKind::min, add(n, state[ends], fresh), s.beams);
 }
 
-// Whether a prompt has K ends and no better one can come. The best candidate is looked for among 2
-// K that begin at candidate K * (number of the prompt) of all prompts, as ONNX Runtime's CPU kernel
-// does it: from the second prompt on, the last of the prompt before are among them.
+// True for a prompt that has K ends and can get no better one: bool [B, 1]. The best candidate is
+// looked for among 2 K that begin at candidate K * (number of the prompt) of all prompts, as ONNX
+// Runtime's CPU kernel does it: from the second prompt on, the last of the prompt before are among
+// them.
 ValueId now_done(NodeImport& n, const Search& s, const Candidates& c, const SearchState& state) {
   ValueId stops = binary(n, BinaryKind::equal, state[ends], s.beams);
   if (!s.early_stopping) {
@@ -381,7 +382,7 @@ Step next_step(NodeImport& n, const Search& s, const SearchState& state, ValueId
 
 Found end_search(NodeImport& n, const Search& s, SearchState state) {
   if (s.choice != Choice::beams) {
-    // Where all sequences end early, no step pads what is behind the last: it is 0.
+    // No step pads what is behind the last one, where all sequences ended early: it is 0.
     const ValueId all = padded_to(n, state[0], 1, s.max_length, 0);
     return {.sequences = cast(n, all, DType::i32)};
   }

@@ -17,7 +17,7 @@ namespace quern::onnx {
 
 enum class Choice : std::uint8_t { greatest, drawn, beams };
 
-// What a search goes by. Operands that are absent are no_value.
+// The rules of a search, and their operands. Operands that are absent are no_value.
 struct Search {
   Choice choice = Choice::greatest;
   std::int64_t eos = -1;
@@ -25,7 +25,7 @@ struct Search {
   std::int64_t vocabulary = 0;  // 0: as many as there are scores
   std::int64_t ngram = 0;       // runs of so many tokens stand once; 0: as often as they come
   bool early_stopping = false;
-  // Of draws.
+  // These are of draws.
   float top_p = 0;
   float filter_value = 0;
   std::int64_t least_kept = 0;
@@ -56,9 +56,10 @@ ValueId reordered(NodeImport& n, ValueId x, ValueId rows, std::int64_t axis);
 
 // ---- steps
 
-// What a search hands on from token to token; the first are the tokens so far, i64 [R, L].
+// The values that a search hands on from token to token; the first are the tokens so far, i64 [R,
+// L].
 using SearchState = std::vector<ValueId>;
-// That of a search which begins with these, for B `prompts`: i64 [1].
+// The state of a search that begins with these tokens, for B `prompts`: i64 [1].
 SearchState begin_search(NodeImport& n, const Search& s, ValueId tokens, ValueId prompts);
 
 struct Step {

@@ -36,7 +36,7 @@ namespace {
 constexpr double most_tokens = 4096;
 constexpr double most_beams = 128;
 
-// Which inputs of the node are the operands that not all operators have in the same place.
+// The inputs of the node that not all operators have in the same place.
 struct Places {
   std::size_t repetition, allowed, first, mask;
 };
@@ -58,8 +58,8 @@ struct TextDecoder {
   std::size_t first_past() const { return has_positions ? 3 : 1; }
 };
 
-// What a decoder hands on from token to token: ids; with positions, these and the mask; pasts; with
-// positions, those of the next token.
+// The values that a decoder hands on from token to token: ids; with positions, these and the mask;
+// pasts; with positions, those of the next token.
 using DecoderState = std::vector<ValueId>;
 
 std::vector<ValueId> outputs_of(NodeImport& n, const TextDecoder& d, const DecoderState& state) {
@@ -184,7 +184,7 @@ ValueId draws(NodeImport& n, const Search& s) {
 
 // ---- the loop
 
-// Where the loop begins: after a step that is done already, or before the first.
+// The beginning of the loop: after a step that is done already, or before the first.
 struct Start {
   DecoderState decoder;
   SearchState search;
@@ -295,7 +295,7 @@ void search_from(NodeImport& n, Search s, const TextDecoder& d, const Start& sta
 
 // ---- GPT-2
 
-// What the body's inputs must be called, or an error.
+// False, with an error, if the first inputs of a body are not called as `wanted`.
 bool wants_names(NodeImport& n, std::string_view body, std::span<const std::string_view> names,
                  std::span<const std::string_view> wanted) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -421,7 +421,7 @@ std::vector<ValueId> encoded(NodeImport& n, const GraphProto& encoder, const Nam
   return n.inlined(encoder, inputs);
 }
 
-// Whether the decoder reads all tokens so far: it does not declare one column of ids.
+// True if the decoder reads all tokens so far: it does not declare one column of ids.
 bool takes_sequences(NodeImport& n, const GraphProto& decoder) {
   const auto at = std::ranges::find(decoder.inputs, "input_ids", &ValueInfo::name);
   const auto type =

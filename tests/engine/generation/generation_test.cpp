@@ -217,7 +217,7 @@ TEST(BeamSearch, KeepsTheBestBeamsOfAnEncoderWithADecoder) {
   }
 }
 
-// What is left of the tokens is the likeliest one.
+// The likeliest token is the one that is left.
 TEST(Sampling, IsGreedyWhereOneTokenIsLeft) {
   const Toy toy;
   for (std::uint32_t seed = 0; seed < cases / 4; ++seed) {
@@ -287,7 +287,7 @@ TEST(Generation, LengthsAndBeamsOutOfRangeAreErrorsInWords) {
   }
 }
 
-// Of a model with these bodies.
+// The answer of a model with these bodies.
 std::string answer_with(const onnx_test::Messages& attributes) {
   const OneOperator op = beam_model(drawn_case(1, true), attributes);
   return answer(model_of(op), inputs_of(op), ways()[0]);

@@ -26,7 +26,7 @@ struct Rules {
   float repetition = 1;
   std::vector<int> allowed;             // by token; empty: all
   std::vector<std::vector<int>> first;  // by prompt
-  // Of beams.
+  // These are of beams.
   std::size_t beams = 1, returned = 1;
   float length = 1;
   bool early = false;
