@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <barrier>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -15,6 +14,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
+#include "tools/start_line.h"
 
 namespace quern::tools {
 namespace {
@@ -39,7 +39,7 @@ struct Way {
 Status round_of(Way& way, double seconds, int runs) {
   using Clock = std::chrono::steady_clock;
   std::vector<Lane> lanes(way.sessions.size());
-  std::barrier ready(static_cast<std::ptrdiff_t>(lanes.size()));
+  StartLine ready(lanes.size());
   std::atomic<bool> failed = false;
   const auto work = [&](Lane& lane) {
     ready.arrive_and_wait();

@@ -56,6 +56,7 @@ Status parse_arguments(const Verb& verb, std::span<const std::string> words) {
   CLI::App app;
   try {
     app.set_help_flag("");
+    app.allow_windows_style_options(false);  // there, too, "/models/a.onnx" is a file
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     for (const OptionRow& row : verb.options) {
       CLI::Option* option = add(app, row);

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -15,6 +13,9 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "engine/vocabulary/platform/process.h"
+#include "tools/start_line.h"
 
 namespace quern::tools {
 namespace {
@@ -81,9 +82,7 @@ Isa best_isa() {
 }
 
 double processor_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  return std::chrono::duration<double>(platform::thread_time()).count();
 }
 
 // Runs `work` on every thread over and over; the sum of the threads' rates, in units a second of
@@ -91,7 +90,7 @@ double processor_seconds() {
 // did.
 double rate(int threads, const std::function<double(int)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
-  std::barrier start(threads);
+  StartLine start(static_cast<std::size_t>(threads));
   const auto body = [&](int t) {
     work(t);  // pages, clock frequency
     start.arrive_and_wait();

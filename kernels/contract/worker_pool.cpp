@@ -18,6 +18,7 @@
 
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/platform/process.h"
+#include "engine/vocabulary/platform/waiting.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
 
@@ -48,7 +49,7 @@ void wait_for_change(const std::atomic<unsigned>& changed, unsigned known) {
 #endif
       if (changed.load(std::memory_order_relaxed) != known) return;
     }
-    if (std::chrono::steady_clock::now() > end) return changed.wait(known);
+    if (std::chrono::steady_clock::now() > end) return platform::wait_while(changed, known);
   }
 }
 
@@ -172,14 +173,14 @@ class WorkerPool final : public ThreadPool {
     --busy_;
     if (--job.helpers > 0) return;  // the job may be gone by now
     ++left_;
-    left_.notify_all();
+    platform::wake_all(left_);
   }
   void announce(int tasks) {
     ++announced_;
     if (tasks == 1)
-      announced_.notify_one();
+      platform::wake_one(announced_);
     else
-      announced_.notify_all();
+      platform::wake_all(announced_);
   }
   void work() {
     for (unsigned known = announced_; !ends_; known = announced_) {

@@ -22,6 +22,8 @@
 #include <execinfo.h>
 #endif
 
+#include "engine/vocabulary/platform/waiting.h"
+
 namespace quern::platform {
 namespace {
 
@@ -163,6 +165,16 @@ std::tm local_time(std::time_t time) noexcept {
   std::tm parts{};
   ::localtime_r(&time, &parts);
   return parts;
+}
+
+void wait_while(const std::atomic<unsigned>& value, unsigned known) noexcept {
+  value.wait(known);
+}
+void wake_one(std::atomic<unsigned>& value) noexcept {
+  value.notify_one();
+}
+void wake_all(std::atomic<unsigned>& value) noexcept {
+  value.notify_all();
 }
 
 void name_thread(std::thread& thread, const char* name) noexcept {

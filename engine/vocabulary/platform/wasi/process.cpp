@@ -8,6 +8,7 @@
 
 #include "engine/vocabulary/platform/libraries.h"
 #include "engine/vocabulary/platform/programs.h"
+#include "engine/vocabulary/platform/waiting.h"
 
 // What the thread has ends with the module.
 extern "C" int __cxa_atexit(void (*destroy)(void*), void* object, void* module);
@@ -83,6 +84,11 @@ std::tm local_time(std::time_t time) noexcept {
   ::gmtime_r(&time, &parts);  // there are no zones
   return parts;
 }
+void wait_while(const std::atomic<unsigned>& value, unsigned known) noexcept {
+  if (value.load() == known) __builtin_trap();  // for ever
+}
+void wake_one(std::atomic<unsigned>&) noexcept {}
+void wake_all(std::atomic<unsigned>&) noexcept {}
 void name_thread(std::thread&, const char*) noexcept {}
 
 // ---- the CPU -----------------------------------------------------------------------------------

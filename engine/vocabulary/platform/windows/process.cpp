@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <io.h>
 #include <iterator>
-#include <psapi.h>
 #include <vector>
 
+#include "engine/vocabulary/platform/waiting.h"
 #include "engine/vocabulary/platform/windows/system.h"
 
 namespace quern::platform {
@@ -162,6 +162,17 @@ std::tm local_time(std::time_t time) noexcept {
   std::tm parts{};
   ::localtime_s(&parts, &time);
   return parts;
+}
+
+void wait_while(const std::atomic<unsigned>& value, unsigned known) noexcept {
+  while (value.load() == known)
+    ::WaitOnAddress(const_cast<std::atomic<unsigned>*>(&value), &known, sizeof known, INFINITE);
+}
+void wake_one(std::atomic<unsigned>& value) noexcept {
+  ::WakeByAddressSingle(&value);
+}
+void wake_all(std::atomic<unsigned>& value) noexcept {
+  ::WakeByAddressAll(&value);
 }
 
 void name_thread(std::thread&, const char*) noexcept {}

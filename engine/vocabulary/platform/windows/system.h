@@ -17,6 +17,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <psapi.h>  // knows none of the types of windows.h by itself
 
 namespace quern::platform {
 
