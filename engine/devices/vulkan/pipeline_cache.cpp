@@ -46,7 +46,7 @@ fs::path path_of(const Capabilities& device) {
 
 fs::path cache_path(const Capabilities& device, std::string_view what, std::string_view extension) {
   const fs::path base = platform::cache_folder();
-  if (base.empty()) return base;
+  if (base.empty()) return {};
   return base / "quern" / cat(what, "-", uuid_text(device.cache_uuid), extension);
 }
 
