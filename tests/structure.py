@@ -4,6 +4,9 @@
 
   tests/structure.py                    the sources alone
   tests/structure.py build/release      and what each header of an operator family rebuilds there
+
+A header that rebuilds more than MOST_REBUILT objects is an error: somebody includes it who needs a kind, a
+name (tests/graph/named_op.h) or one function of another header. Exits with 77 where ninja has not built.
 """
 import pathlib
 import re
@@ -12,6 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = (".cpp", ".h", ".inc", ".c")
+MOST_REBUILT = 20  # objects, in a build with QUERN_UNITY
 
 
 def listed(*patterns):
@@ -55,7 +59,8 @@ def rebuilt(build):
     """Header with attributes of operators -> objects that depend on it, as ninja has seen them."""
     objects, current = {}, None
     if not (pathlib.Path(build) / "build.ninja").exists():
-        sys.exit(f"structure.py: {build} is no folder that ninja has built in; try build/release")
+        print(f"structure.py: {build} is no folder that ninja has built in; try build/release", file=sys.stderr)
+        sys.exit(77)
     for line in subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True,
                                check=True).stdout.splitlines():
         if line and not line.startswith(" "):
@@ -85,8 +90,11 @@ def main():
     arrows = include_arrows("graph", "kernels|engine/(?!include)") + include_arrows("kernels", "engine/(?!include)")
     row("includes that point up from graph and kernels", len(arrows), "; ".join(arrows))
     if len(sys.argv) > 1:
-        for header, count in sorted(rebuilt(sys.argv[1]).items(), key=lambda r: -r[1]):
+        counts = rebuilt(sys.argv[1])
+        for header, count in sorted(counts.items(), key=lambda r: -r[1]):
             row(f"objects rebuilt when {header} changes", count)
+        if over := [f"{header} {count}" for header, count in counts.items() if count > MOST_REBUILT]:
+            sys.exit(f"structure.py: more than {MOST_REBUILT} objects are rebuilt: {', '.join(sorted(over))}")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "graph/op_fields.h"
 #include "graph/operands.h"
-#include "graph/ops/binary.h"
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
@@ -110,6 +111,16 @@ std::optional<Fit> key_fit(const Graph& graph, const Node& node, std::uint32_t r
   return Fit{.form = Fit::Form::listed, .keys = keys};
 }
 
+// The kind of a Binary, by its name; empty: the node is no such one.
+std::string_view binary_kind(const Node& node) {
+  std::string_view kind;
+  if (node.op.def().name != "Binary") return kind;
+  for_each_field(node.op, [&]<class T>(std::string_view, const T& field) {
+    if constexpr (std::is_same_v<T, EnumField>) kind = field.name();
+  });
+  return kind;
+}
+
 // Nodes whose results hold elements of their input, where they are numbers that are handed on.
 bool hands_on(const Node& node, std::uint32_t read) {
   const bool from_first = node.as<Cast>() || node.as<Identity>() || node.as<Reshape>() ||
@@ -119,18 +130,17 @@ bool hands_on(const Node& node, std::uint32_t read) {
                           node.as<Optional>();
   if (from_first) return read == 0;
   if (node.as<Where>()) return read == 1 || read == 2;
-  if (const auto* binary = node.as<Binary>())
-    return binary->kind == BinaryKind::min || binary->kind == BinaryKind::max;
-  return node.as<Concat>() != nullptr;
+  const std::string_view kind = binary_kind(node);
+  return kind == "min" || kind == "max" || node.as<Concat>();
 }
 
 // What a node adds to each element of the input; nothing: it does something else with it.
 std::optional<std::int64_t> constant_shift(const Graph& graph, const Node& node,
                                            std::uint32_t read) {
-  const auto* binary = node.as<Binary>();
-  if (!binary || read > 1 || node.inputs.size() != 2) return std::nullopt;
-  const bool adds = binary->kind == BinaryKind::add;
-  if (!adds && (binary->kind != BinaryKind::sub || read != 0)) return std::nullopt;
+  const std::string_view kind = binary_kind(node);
+  if (kind.empty() || read > 1 || node.inputs.size() != 2) return std::nullopt;
+  const bool adds = kind == "add";
+  if (!adds && (kind != "sub" || read != 0)) return std::nullopt;
   const Tensor& other = graph.value(node.inputs[1 - read]).constant;
   if (!other.valid() || other.shape().elements() != 1) return std::nullopt;
   constexpr std::int64_t most = std::int64_t{1} << 40;

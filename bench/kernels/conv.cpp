@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/conv.h"
-
 #include "bench/kernels/kernels.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/quantised_products.h"
 
 namespace quern::bench {
 namespace {
@@ -13,11 +10,10 @@ struct Shape2d {
   std::int64_t stride = 1, group = 1;
 };
 
-Window window(const Shape2d& s) {
+std::string attributes(const Shape2d& s) {
   const std::int64_t pad = s.kernel / 2;
-  return {.kernel = {s.kernel, s.kernel},
-          .strides = {s.stride, s.stride},
-          .pads = {pad, pad, pad, pad}};
+  return cat("kernel=[", s.kernel, ",", s.kernel, "] strides=[", s.stride, ",", s.stride,
+             "] pads=[", pad, ",", pad, ",", pad, ",", pad, "] group=", s.group);
 }
 
 Shape weight_shape(const Shape2d& s) {
@@ -32,7 +28,7 @@ std::string text(const Shape2d& s) {
 
 Kernel f32(const Shape2d& s) {
   return {cat(s.group > 1 ? "conv/depthwise-" : "conv/", text(s)), [=](GraphMaker& g) {
-            return g.node(Conv{.window = window(s), .group = s.group},
+            return g.node("Conv", attributes(s),
                           {g.input(DType::f32, {1, s.in, s.size, s.size}),
                            g.weights(DType::f32, weight_shape(s)), g.weights(DType::f32, {s.out})});
           }};
@@ -43,7 +39,7 @@ Kernel int8(const Shape2d& s) {
             const ValueId scale = g.constant(Tensor::scalar(DType::f32, 0.02F));
             const ValueId zero_u8 = g.constant(Tensor::scalar<std::uint8_t>(DType::u8, 128));
             const ValueId zero_i8 = g.constant(Tensor::scalar<std::int8_t>(DType::i8, 0));
-            return g.node(QLinearConv{.window = window(s), .group = s.group},
+            return g.node("QLinearConv", attributes(s),
                           {g.input(DType::u8, {1, s.in, s.size, s.size}), scale, zero_u8,
                            g.weights(DType::i8, weight_shape(s)), scale, zero_i8, scale, zero_u8});
           }};
@@ -53,7 +49,7 @@ Kernel int8(const Shape2d& s) {
 Kernel line(const char* name, const Shape& kernel, const Shape& size) {
   return {cat("conv/", name, kernel[0], "x", kernel[1], "/256-512/", size[0], "x", size[1]),
           [=](GraphMaker& g) {
-            return g.node(Conv{.window = {.kernel = {kernel[0], kernel[1]}}},
+            return g.node("Conv", cat("kernel=[", kernel[0], ",", kernel[1], "]"),
                           {g.input(DType::f32, {1, 256, size[0], size[1]}),
                            g.weights(DType::f32, {512, 256, kernel[0], kernel[1]})});
           }};

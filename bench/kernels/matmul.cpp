@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/matmul.h"
-
 #include "bench/kernels/kernels.h"
 #include "engine/vocabulary/text_util.h"
 
@@ -9,15 +7,16 @@ namespace {
 
 // [m, k] times constant weights [k, n].
 Kernel with_weights(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {cat("matmul/", m, "x", n, "x", k), [=](GraphMaker& g) {
-            return g.node(MatMul{}, {g.input(DType::f32, {m, k}), g.weights(DType::f32, {k, n})});
-          }};
+  return {
+      cat("matmul/", m, "x", n, "x", k), [=](GraphMaker& g) {
+        return g.node("MatMul", "", {g.input(DType::f32, {m, k}), g.weights(DType::f32, {k, n})});
+      }};
 }
 
 // As in attention: both sides are computed, one product a head.
 Kernel batched(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
   return {cat("matmul/", batch, "x", m, "x", n, "x", k), [=](GraphMaker& g) {
-            return g.node(MatMul{},
+            return g.node("MatMul", "",
                           {g.input(DType::f32, {batch, m, k}), g.input(DType::f32, {batch, k, n})});
           }};
 }

@@ -2,26 +2,25 @@
 // Operators that compute nothing, and the reorders that the engine adds around blocked kernels.
 #include "bench/kernels/kernels.h"
 #include "graph/ops/concat.h"
-#include "graph/ops/conv.h"
-#include "graph/ops/transpose.h"
 
 namespace quern::bench {
 namespace {
 
-Kernel transpose(std::string name, Shape shape, Ints perm) {
-  return {
-      "transpose/" + name,
-      [=](GraphMaker& g) { return g.node(Transpose{.perm = perm}, {g.input(DType::f32, shape)}); },
-      Kernel::Timed::everything};
+Kernel transpose(std::string name, Shape shape, std::string perm) {
+  return {"transpose/" + name,
+          [=](GraphMaker& g) {
+            return g.node("Transpose", "perm=" + perm, {g.input(DType::f32, shape)});
+          },
+          Kernel::Timed::everything};
 }
 
 }  // namespace
 
 std::vector<Kernel> movement_kernels() {
   return {
-      transpose("1024x1024", {1024, 1024}, {1, 0}),
-      transpose("nchw-to-nhwc/64x56x56", {1, 64, 56, 56}, {0, 2, 3, 1}),
-      transpose("heads/128x12x64", {1, 128, 12, 64}, {0, 2, 1, 3}),
+      transpose("1024x1024", {1024, 1024}, "[1,0]"),
+      transpose("nchw-to-nhwc/64x56x56", {1, 64, 56, 56}, "[0,2,3,1]"),
+      transpose("heads/128x12x64", {1, 128, 12, 64}, "[0,2,1,3]"),
       {"concat/64+64x56x56",
        [](GraphMaker& g) {
          const Shape shape = {1, 64, 56, 56};
@@ -29,8 +28,9 @@ std::vector<Kernel> movement_kernels() {
        }},
       {"reorder/around-conv/64x56x56",
        [](GraphMaker& g) {
-         return g.node(Conv{.window = {.kernel = {1, 1}}}, {g.input(DType::f32, {1, 64, 56, 56}),
-                                                            g.weights(DType::f32, {64, 64, 1, 1})});
+         return g.node(
+             "Conv", "kernel=[1,1]",
+             {g.input(DType::f32, {1, 64, 56, 56}), g.weights(DType::f32, {64, 64, 1, 1})});
        },
        Kernel::Timed::reorders}};
 }

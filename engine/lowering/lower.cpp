@@ -12,13 +12,12 @@
 #include "engine/lowering/recipe.h"
 #include "engine/lowering/views.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/conv.h"
-#include "graph/ops/pool.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/split.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
+#include "graph/ops/windowed.h"
 #include "kernels/contract/layout.h"
 
 namespace quern {
@@ -211,9 +210,7 @@ class Lowering final : public RegionCompiler {
   bool wants_channels_last(ValueId v) const {
     const auto& uses = g_.value(v).uses;
     const auto is_image = [&](const Use& use) {
-      const Node& reader = g_.node(use.node);
-      return use.read == 0 &&
-             (reader.as<Conv>() || reader.as<ConvTranspose>() || reader.as<Pool>());
+      return use.read == 0 && is_conv_or_pool(g_.node(use.node).op);
     };
     return !options_.reference_only && places_.type(v).shape.rank() >= 3 && !uses.empty() &&
            std::ranges::all_of(uses, is_image) &&

@@ -7,8 +7,13 @@
 #include "graph/op_fields.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/pool.h"
+#include "graph/ops/windowed.h"
 
 namespace quern {
+
+bool is_conv_or_pool(const Op& op) {
+  return op.is_any_of<Conv, ConvTranspose, Pool>();
+}
 
 Status check_list(const InferContext& c, std::string_view name, std::span<const std::int64_t> list,
                   std::size_t size, std::int64_t least) {

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/ops/binary.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/transpose.h"
-#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/reshape_target.h"
 #include "graph/passes/rules.h"
@@ -75,9 +73,9 @@ bool moves_only_ones(const Dims& dims, const Ints& perm) {
 // Works on one element after the other, whatever the order of the dimensions: its only tensor
 // operand, as an index into the inputs.
 std::optional<std::size_t> permutable_input(const Graph& g, const Node& n) {
-  if (!n.post_ops.empty()) return std::nullopt;
-  if (n.as<Unary>() || n.as<Cast>()) return 0;
-  if (!n.as<Binary>()) return std::nullopt;
+  const bool is_elementwise = n.op.def().is(OpTrait::elementwise) && !n.as<BitCast>();
+  if (!is_elementwise || !n.post_ops.empty() || n.inputs.size() > 2) return std::nullopt;
+  if (n.inputs.size() == 1) return 0;
   for (std::size_t i : {0, 1}) {
     const auto& other = g.type(n.inputs[1 - i]).dims;
     if (other && other->empty() && g.type(n.inputs[i]).dims) return i;

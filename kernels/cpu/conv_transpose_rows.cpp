@@ -10,9 +10,9 @@
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
-#include "graph/ops/unary.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/cuts.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
@@ -40,8 +40,8 @@ class ConvTransposeRows final : public CpuKernel {
  public:
   // `packed`: the weights in panels, then a row of bias.
   ConvTransposeRows(const TransposedSizes& s, std::shared_ptr<const std::byte> packed,
-                    std::vector<Unary> post_ops, int threads)
-      : s_(s), packed_(std::move(packed)), post_ops_(std::move(post_ops)) {
+                    PostOps functions, int threads)
+      : s_(s), packed_(std::move(packed)), functions_(std::move(functions)) {
     const std::int64_t work = s.lines * s.width * s.channels * s.used_columns();
     tasks_ = std::clamp<std::int64_t>(work / cut_size(1000000), 1,
                                       std::min<std::int64_t>(threads, s.lines));
@@ -94,12 +94,12 @@ class ConvTransposeRows final : public CpuKernel {
       else
         for (std::int64_t k = 0; k < piece; ++k) to[k] = sums[k];
     }
-    for (const Unary& u : post_ops_) simd().unary(u, y, y, n * piece);
+    for (const PostOp& f : functions_) simd().unary(*unary_of(f), y, y, n * piece);
   }
 
   TransposedSizes s_;
   std::shared_ptr<const std::byte> packed_;
-  std::vector<Unary> post_ops_;
+  PostOps functions_;  // of one number each
   std::int64_t tasks_;
 };
 
@@ -155,16 +155,6 @@ void pack(const TransposedSizes& s, const std::byte* w, const std::byte* bias, f
     }
 }
 
-std::vector<Unary> leading_functions(const PostOps& post_ops) {
-  std::vector<Unary> functions;
-  for (const PostOp& p : post_ops) {
-    const Unary* u = unary_of(p);
-    if (!u || !simd().has_unary(u->kind)) break;
-    functions.push_back(*u);
-  }
-  return functions;
-}
-
 }  // namespace
 
 Selection select_conv_transpose_rows(const KernelRequest& r) {
@@ -191,8 +181,9 @@ Selection select_conv_transpose_rows(const KernelRequest& r) {
   choice.packed_inputs.resize(r.inputs.size());
   for (std::size_t i : {1, 2})
     if (r.has(i)) choice.packed_inputs[i] = true;
-  auto functions = leading_functions(r.post_ops);
-  choice.post_ops_taken = functions.size();
+  choice.post_ops_taken = leading_functions(r.post_ops);
+  PostOps functions = r.post_ops;
+  functions.resize(choice.post_ops_taken);
   auto kernel = std::make_unique<ConvTransposeRows>(s, std::move(packed), std::move(functions),
                                                     r.target.team.threads);
   choice.scratch_bytes = kernel->scratch_bytes();

@@ -13,8 +13,6 @@
 #include "kernels/contract/movement.h"
 
 #ifdef QUERN_ONEDNN
-#include "graph/ops/control_flow.h"
-#include "graph/ops/reshape.h"
 #include "kernels/onednn/onednn.h"
 #endif
 
@@ -389,7 +387,7 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
 #ifdef QUERN_ONEDNN
   const bool is_padded = has_partial_block(from) || has_partial_block(to);
   if (is_padded && !target.team.calls_library_in_parallel()) {
-    const Op op = Identity{};
+    const Op op;  // an Identity
     const KernelInput input{.present = true, .desc = from};
     const TensorType output{to.dtype, to.shape};
     const PostOps none;

@@ -358,6 +358,14 @@ std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
 
 }  // namespace
 
+std::size_t leading_functions(const PostOps& post_ops) {
+  const auto end = std::ranges::find_if(post_ops, [](const PostOp& p) {
+    const Unary* u = unary_of(p);
+    return !u || !simd().has_unary(u->kind);
+  });
+  return static_cast<std::size_t>(end - post_ops.begin());
+}
+
 Selection select_elementwise(const KernelRequest& r) {
   auto chain = chain_of(r);
   if (!chain) return unsupported();

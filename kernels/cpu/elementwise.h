@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
+#include "graph/post_ops.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern {
 
 // Unary and Binary in f32 with any chain of post-ops, in one pass over memory.
 Selection select_elementwise(const KernelRequest& request);
+
+// How many of the first post-ops are functions of one number that simd() has.
+std::size_t leading_functions(const PostOps& post_ops);
 
 }  // namespace quern

@@ -3,10 +3,10 @@
 // and both are the product of the dequantised weights.
 #include <string>
 
-#include "graph/ops/matmul.h"
 #include "graph/ops/quantize.h"
 #include "kernels/contract/integer_products.h"
 #include "tests/engine/engine_test.h"
+#include "tests/graph/named_op.h"
 
 namespace quern::testing {
 namespace {
@@ -52,7 +52,7 @@ Model model_of(const Form& f) {
     of.push_back(g.constant(zeros));
   }
   const Operand w = g.op(Dequantize{.axis = f.axis, .block_size = f.block_size}, of);
-  const Operand y = g.op(MatMul{.transpose_b = f.transposed}, {x, w});
+  const Operand y = g.op(named("MatMul", f.transposed ? "transpose_b=true" : ""), {x, w});
   g.output("y", g.relu(g.add(y, g.constant(pattern({columns}, 3)))));
   return must(g.build());
 }

@@ -11,10 +11,9 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/pad.h"
-#include "graph/ops/transpose.h"
-#include "graph/ops/unary.h"
 #include "kernels/contract/kernel.h"
 #include "tests/expect.h"
+#include "tests/graph/named_op.h"
 
 namespace quern {
 namespace {
@@ -41,9 +40,7 @@ void change(std::string& v) {
 void change(DType& v) {
   v = DType::f8e5m2fnuz;
 }
-void change(Unary& v) {
-  v = {UnaryKind::bitwise_not, -std::numeric_limits<double>::infinity(), 2};
-}
+void change(std::vector<Unary>&) {}  // as texts, in Text.FunctionsAmongAttributes
 void change(EnumField& v) {
   *v.value = static_cast<std::uint8_t>(v.names.size() - 1);
 }
@@ -67,16 +64,25 @@ TEST(Text, EveryAttributeOfEveryOperator) {
   }
 }
 
+TEST(Text, FunctionsAmongAttributes) {
+  for (const std::string text :
+       {"activations=[bitwise_not(-inf,2)]", "activations=[relu,clip(-1,6)]"}) {
+    const Op op = testing::named("Rnn", text);
+    EXPECT_EQ(attributes_text(op), text);
+    EXPECT_NE(op, testing::named("Rnn", ""));
+  }
+}
+
 TEST(TextUtil, SmallLettersAreOfAscii) {
   EXPECT_EQ(small_letters("@AZ[ `az{ \xC4 09"), "@az[ `az{ \xC4 09");
 }
 
 TEST(Text, AnEditIsSeenByNoCopy) {
-  Op op = Transpose{{1, 0}};
+  Op op = testing::named("Transpose", "perm=[1,0]");
   const Op copy = op;
   edit_fields(op, [](std::string_view, auto& field) { change(field); });
   EXPECT_NE(op, copy);
-  EXPECT_EQ(copy, Op(Transpose{{1, 0}}));
+  EXPECT_EQ(copy, testing::named("Transpose", "perm=[1,0]"));
 }
 
 TEST(Text, TypesConstantsPostOpsAndBodies) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused elementwise kernel against the reference where operands are broadcast.
-#include "graph/ops/binary.h"
 #include "tests/graph/named_op.h"
 #include "tests/kernels/kernel_test.h"
 
@@ -26,15 +25,15 @@ TEST(ElementwiseKernel, BroadcastOperandsInEveryLayout) {
   };
   RandomTensors random(1);
   for (const Case& c : cases)
-    for (BinaryKind kind : {BinaryKind::add, BinaryKind::sub}) {
+    for (const char* kind : {"add", "sub"}) {
       const std::vector<Tensor> inputs = {random.floats(c.a), random.floats(c.b)};
       std::vector<std::optional<Layout>> layouts = {std::nullopt};
       if (c.a.rank() >= 3) layouts.push_back(Layout::channels_last(c.a));
       if (c.a.rank() >= 3 && c.a[1] % 8 == 0) layouts.push_back(Layout::channel_blocked(c.a, 8));
       for (const auto& layout : layouts) {
-        const SelectedRun got = run_selected(Binary{kind}, inputs, {}, 1, 2, layout);
+        const SelectedRun got = run_selected(binary_op(kind), inputs, {}, 1, 2, layout);
         EXPECT_THAT(got.implementation, StartsWith("elementwise"));
-        EXPECT_TRUE(same_bytes(got.outputs[0], run(Binary{kind}, inputs)))
+        EXPECT_TRUE(same_bytes(got.outputs[0], run(binary_op(kind), inputs)))
             << c.a.text() << " and " << c.b.text() << " lying as "
             << (layout ? layout->text() : "row-major");
       }
@@ -64,13 +63,13 @@ TEST(ElementwiseKernel, GathersOperandsOfShortRows) {
     const std::vector<Tensor> inputs = {random.floats(c.a), random.floats(c.b)};
     std::optional<Layout> layout;
     if (!c.order.empty()) layout = Layout::permuted(c.a, c.order);
-    const Op sub = Binary{BinaryKind::sub};
+    const Op sub = binary_op("sub");
     const Tensor difference = run(sub, inputs);
-    const Tensor wanted = run(Binary{BinaryKind::div}, {inputs[1], difference});
+    const Tensor wanted = run(binary_op("div"), {inputs[1], difference});
     for (int threads : {1, 2}) {
       const SelectedRun got = run_selected({.op = sub,
                                             .inputs = inputs,
-                                            .post_ops = {BinaryPostOp{BinaryKind::div, 0, true}},
+                                            .post_ops = {binary_post_op("div", 0, true)},
                                             .operands = {inputs[1]},
                                             .threads = threads,
                                             .layout = layout});
@@ -89,24 +88,22 @@ TEST(ElementwiseKernel, TakesBinaryPostOps) {
   const std::vector<Tensor> inputs = {random.floats(shape), random.floats({8, 1, 1})};
   const std::vector<Tensor> operands = {random.floats(shape), random.floats({8, 1, 1}),
                                         random.floats({})};
-  const Op add = Binary{BinaryKind::add};
-  const auto step = [](BinaryKind kind, const Tensor& left, const Tensor& right) {
-    return run(Binary{kind}, {left, right});
+  const Op add = binary_op("add");
+  const auto step = [](const char* kind, const Tensor& left, const Tensor& right) {
+    return run(binary_op(kind), {left, right});
   };
-  const Tensor sum = run(named("Unary", "kind=relu"), {run(add, inputs)});
-  const Tensor product = step(BinaryKind::mul, sum, operands[0]);
-  const Tensor wanted =
-      step(BinaryKind::div, step(BinaryKind::sub, operands[1], product), operands[2]);
+  const Tensor sum = run(unary_op("relu"), {run(add, inputs)});
+  const Tensor product = step("mul", sum, operands[0]);
+  const Tensor wanted = step("div", step("sub", operands[1], product), operands[2]);
   for (const auto& layout : {std::optional<Layout>(), std::optional(Layout::channels_last(shape)),
                              std::optional(Layout::channel_blocked(shape, 8))}) {
-    const SelectedRun got = run_selected(
-        {.op = add,
-         .inputs = inputs,
-         .post_ops = {named("Unary", "kind=relu"), BinaryPostOp{BinaryKind::mul, 0, false},
-                      BinaryPostOp{BinaryKind::sub, 1, true},
-                      BinaryPostOp{BinaryKind::div, 2, false}},
-         .operands = operands,
-         .layout = layout});
+    const SelectedRun got =
+        run_selected({.op = add,
+                      .inputs = inputs,
+                      .post_ops = {unary_op("relu"), binary_post_op("mul", 0),
+                                   binary_post_op("sub", 1, true), binary_post_op("div", 2)},
+                      .operands = operands,
+                      .layout = layout});
     EXPECT_THAT(got.implementation, StartsWith("elementwise"));
     EXPECT_EQ(got.post_ops_taken, 4U);
     EXPECT_TRUE(same_bytes(got.outputs[0], wanted))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/pool.h"
 
+#include <limits>
+
 #include "graph/ops/windows.h"
 #include "tests/expect.h"
 #include "tests/kernels/spatial_test.h"
@@ -208,6 +210,39 @@ TEST(Pool, Cost) {
                  {{DType::f32, {1, 1, 3, 2}}})
                 .flops,
             36);
+}
+
+// ---- the geometry of windows, as convolutions have them too
+
+TEST(Window, SamePutsTheOddPadAtTheEndOrTheBeginning) {
+  const Ints in = {4};
+  const Ints kernel = {3};
+  Window window{.strides = {2}, .auto_pad = AutoPad::same_upper};
+  EXPECT_EQ(resolve_window(window, in, kernel).pads_begin, Shape({0}));
+  EXPECT_EQ(resolve_window(window, in, kernel).pads_end, Shape({1}));
+  window.auto_pad = AutoPad::same_lower;
+  EXPECT_EQ(resolve_window(window, in, kernel).pads_begin, Shape({1}));
+  EXPECT_EQ(resolve_window(window, in, kernel).pads_end, Shape({0}));
+}
+
+TEST(Window, SameOfAbsurdSizesDoesNotOverflow) {
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  const ResolvedWindow w =
+      resolve_window(Window{.auto_pad = AutoPad::same_upper}, Ints{huge}, Ints{max_extent});
+  EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], max_extent - 1);
+}
+
+TEST(Window, SameIsNeverNegative) {
+  const ResolvedWindow w =
+      resolve_window(Window{.strides = {3}, .auto_pad = AutoPad::same_upper}, Ints{9}, Ints{1});
+  EXPECT_EQ(w.pads_begin[0], 0);
+  EXPECT_EQ(w.pads_end[0], 0);
+}
+
+TEST(Window, ValidIgnoresPads) {
+  const ResolvedWindow w =
+      resolve_window(Window{.pads = {1, 1}, .auto_pad = AutoPad::valid}, Ints{9}, Ints{3});
+  EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], 0);
 }
 
 }  // namespace

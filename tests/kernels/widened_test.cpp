@@ -8,10 +8,9 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/cast.h"
-#include "graph/ops/conv.h"
-#include "graph/ops/matmul.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/machine.h"
+#include "tests/graph/named_op.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {
@@ -48,30 +47,23 @@ struct Case16 {
 };
 
 std::vector<Case16> cases() {
-  const auto conv = [](const char* text, Shape x, Shape w, Window window, std::int64_t group = 1) {
-    return Case16{text,
-                  Conv{.window = window, .group = group},
-                  Conv{.window = window, .group = group, .f32_result = true},
-                  x,
-                  w,
-                  true};
+  const auto of = [](const char* name, const char* text, const Shape& x, const Shape& w,
+                     const char* attributes) {
+    return Case16{
+        text, named(name, attributes),         named(name, cat(attributes, " f32_result=true")), x,
+        w,    std::string_view(name) == "Conv"};
   };
-  const auto product = [](const char* text, Shape a, Shape b, MatMul op) {
-    MatMul to_f32 = op;
-    to_f32.f32_result = true;
-    return Case16{text, op, to_f32, a, b, false};
-  };
-  return {conv("channels", {2, 32, 9, 7}, {48, 32, 3, 3}, {.pads = {1, 1, 1, 1}}),
-          conv("1x1", {1, 64, 14, 14}, {32, 64, 1, 1}, {}),
-          conv("few channels", {1, 3, 20, 20}, {16, 3, 3, 3}, {.strides = {2, 2}}),
-          conv("groups", {1, 32, 6, 6}, {32, 16, 3, 3}, {}, 2),
-          conv("depthwise", {1, 16, 8, 8}, {16, 1, 3, 3}, {.pads = {1, 1, 1, 1}}, 16),
-          conv("padding alone", {1, 16, 3, 3}, {16, 16, 1, 1}, {.pads = {2, 2, 2, 2}}),
-          conv("1-D", {1, 20, 40}, {24, 20, 5}, {.dilations = {2}}),
-          product("rows", {33, 64}, {64, 48}, {}),
-          product("one row", {1, 96}, {96, 33}, {.alpha = 0.5F}),
-          product("batch", {2, 3, 17, 32}, {32, 16}, {}),
-          product("transposed", {20, 32}, {40, 32}, {.transpose_b = true})};
+  return {of("Conv", "channels", {2, 32, 9, 7}, {48, 32, 3, 3}, "pads=[1,1,1,1]"),
+          of("Conv", "1x1", {1, 64, 14, 14}, {32, 64, 1, 1}, ""),
+          of("Conv", "few channels", {1, 3, 20, 20}, {16, 3, 3, 3}, "strides=[2,2]"),
+          of("Conv", "groups", {1, 32, 6, 6}, {32, 16, 3, 3}, "group=2"),
+          of("Conv", "depthwise", {1, 16, 8, 8}, {16, 1, 3, 3}, "pads=[1,1,1,1] group=16"),
+          of("Conv", "padding alone", {1, 16, 3, 3}, {16, 16, 1, 1}, "pads=[2,2,2,2]"),
+          of("Conv", "1-D", {1, 20, 40}, {24, 20, 5}, "dilations=[2]"),
+          of("MatMul", "rows", {33, 64}, {64, 48}, ""),
+          of("MatMul", "one row", {1, 96}, {96, 33}, "alpha=0.5"),
+          of("MatMul", "batch", {2, 3, 17, 32}, {32, 16}, ""),
+          of("MatMul", "transposed", {20, 32}, {40, 32}, "transpose_b=true")};
 }
 
 // relu, then a residual.
@@ -135,7 +127,7 @@ TEST(Products16, AreThoseOfTheReferenceByTheKernelForF32) {
 TEST(Products16, OfF32AreNotWidened) {
   RandomTensors random(3);
   const std::vector<Tensor> inputs = {random.floats({4, 8}), random.floats({8, 4})};
-  const Op op = MatMul{};
+  const Op op = named("MatMul", "");
   EXPECT_EQ(run_selected({.op = op, .inputs = inputs, .select = select_widened}).implementation,
             "");
 }

@@ -5,9 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "graph/ops/window.h"
 #include "graph/ops/windows.h"
-#include "tests/expect.h"
 
 namespace quern::testing {
 namespace {
@@ -16,10 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 using enum PartialWindow;
-
-Ints list(const Shape& s) {
-  return {s.begin(), s.end()};
-}
 
 TEST(Window, CountsPositions) {
   const auto count = [](std::int64_t in, std::int64_t kernel, std::int64_t stride,
@@ -49,33 +43,6 @@ TEST(Window, AbsurdSizesDoNotOverflow) {
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   EXPECT_GT(window_count(huge, max_extent, 1, 1, max_extent, max_extent, kept), 0);
   EXPECT_EQ(window_count(huge, max_extent, 1, max_extent, 0, 0, kept), 0);
-  const ResolvedWindow w =
-      resolve_window(Window{.auto_pad = AutoPad::same_upper}, Ints{huge}, Ints{max_extent});
-  EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], max_extent - 1);
-}
-
-TEST(Window, SamePutsTheOddPadAtTheEndOrTheBeginning) {
-  const Ints in = {4};
-  const Ints kernel = {3};
-  Window window{.strides = {2}, .auto_pad = AutoPad::same_upper};
-  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_begin), 0);
-  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_end), 1);
-  window.auto_pad = AutoPad::same_lower;
-  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_begin), 1);
-  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_end), 0);
-}
-
-TEST(Window, SameIsNeverNegative) {
-  const ResolvedWindow w =
-      resolve_window(Window{.strides = {3}, .auto_pad = AutoPad::same_upper}, Ints{9}, Ints{1});
-  EXPECT_EQ(w.pads_begin[0], 0);
-  EXPECT_EQ(w.pads_end[0], 0);
-}
-
-TEST(Window, ValidIgnoresPads) {
-  const ResolvedWindow w =
-      resolve_window(Window{.pads = {1, 1}, .auto_pad = AutoPad::valid}, Ints{9}, Ints{3});
-  EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], 0);
 }
 
 StopCheck no_limit(nullptr);

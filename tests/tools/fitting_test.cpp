@@ -5,12 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/ops/binary.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/features.h"
 #include "graph/ops/gather.h"
-#include "graph/ops/reshape.h"
 #include "graph/reference.h"
+#include "tests/graph/named_op.h"
 #include "tools/inputs.h"
 
 namespace quern::tools {
@@ -50,13 +49,13 @@ TEST_F(Fitting, IndicesLieWithinTheTable) {
 TEST_F(Fitting, TheSmallestOfSeveralTablesCounts) {
   const ValueId ids = integers({2, 3});
   add(Gather{}, {table(7), ids});
-  add(Gather{}, {table(5), add(Unsqueeze{}, {ids, number(0)})});
+  add(Gather{}, {table(5), add(testing::named("Unsqueeze", ""), {ids, number(0)})});
   EXPECT_EQ(first_fit(), within(0, 4));
 }
 
 TEST_F(Fitting, WhatIsAddedOnTheWayCounts) {
   const ValueId ids = integers({3});
-  add(Gather{}, {table(7), add(Binary{BinaryKind::add}, {ids, number(2)})});
+  add(Gather{}, {table(7), add(testing::binary_op("add"), {ids, number(2)})});
   EXPECT_EQ(first_fit(), within(-2, 4));
 }
 
@@ -86,7 +85,7 @@ TEST_F(Fitting, BodiesReadToo) {
 TEST_F(Fitting, ShapesOfReshapeHaveOneFreeSize) {
   const ValueId shape = integers({3});
   const ValueId x = graph_.add_input("", {DType::f32, Dims{2, 3}});
-  add(Reshape{}, {x, shape});
+  add(testing::named("Reshape", ""), {x, shape});
   const auto fit = first_fit();
   ASSERT_TRUE(fit);
   EXPECT_EQ(fit->form, Fit::Form::reshape);
@@ -98,7 +97,7 @@ TEST_F(Fitting, ShapesOfReshapeHaveOneFreeSize) {
 
 TEST_F(Fitting, NobodySaysWhatArithmeticWants) {
   const ValueId x = integers({3});
-  add(Binary{BinaryKind::mul}, {x, number(2)});
+  add(testing::binary_op("mul"), {x, number(2)});
   EXPECT_FALSE(first_fit());
 }
 
@@ -120,7 +119,7 @@ TEST_F(Fitting, TablesWantTheirKeys) {
 TEST_F(Fitting, EndsWhereItsWorkDoes) {
   const ValueId ids = integers({3});
   ValueId x = ids;
-  for (int i = 0; i < 100; ++i) x = add(Binary{BinaryKind::add}, {x, number(0)});
+  for (int i = 0; i < 100; ++i) x = add(testing::binary_op("add"), {x, number(0)});
   add(Gather{}, {table(7), x});
   EXPECT_EQ(first_fit(1000), within(0, 6));
   EXPECT_FALSE(first_fit(50));

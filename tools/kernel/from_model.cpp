@@ -12,7 +12,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/graph.h"
 #include "graph/numeric.h"
-#include "graph/ops/binary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
@@ -164,7 +163,7 @@ Result<std::string> line_of(const Graph& g, const Node& n) {
     }
     const auto& binary = std::get<BinaryPostOp>(post_op);
     QUERN_ASSIGN(const OperandSpec spec, operand_of(g, n.operands[binary.operand]));
-    const std::string kind = attributes_text(Op(Binary{.kind = binary.kind}));
+    const std::string kind = attributes_text(operator_of(binary));
     line += cat(binary.swapped ? " +~" : " +",
                 kind.empty() ? "add" : kind.substr(std::string_view("kind=").size()), ":",
                 operand_text(spec));

@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary.h"
-#include "graph/ops/unary.h"
+#include "graph/post_ops.h"
 #include "graph/text.h"
 #include "tools/kernel/families.h"
 #include "tools/kernel/words.h"
@@ -231,7 +230,8 @@ std::string post_op_text(const PostOpSpec& post_op) {
   std::string s = post_op.swapped ? "+~" : "+";
   const auto op = make_op(post_op.op, post_op.attributes);
   if (!op) return s;
-  if (const auto* unary = op->as<Unary>()) return s + unary_text(*unary);
+  const PostOp made = *op;
+  if (const Unary* unary = unary_of(made)) return s + unary_text(*unary);
   s += post_op.attributes.substr(std::string_view("kind=").size());
   return post_op.operand ? cat(s, ":", operand_text(*post_op.operand)) : s;
 }

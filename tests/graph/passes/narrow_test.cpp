@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/passes/narrow.h"
 
-#include "graph/ops/conv.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {

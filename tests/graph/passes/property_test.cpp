@@ -9,18 +9,15 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
-#include "graph/ops/binary.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
-#include "graph/ops/conv.h"
 #include "graph/ops/einsum.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/pad.h"
-#include "graph/ops/pool.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/shape_of.h"
@@ -29,9 +26,9 @@
 #include "graph/ops/split.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
-#include "graph/ops/unary.h"
 #include "graph/ops/where.h"
 #include "kernels/contract/kernel.h"
+#include "tests/graph/named_op.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {
@@ -148,17 +145,17 @@ class Generator {
     ((v = v ? steps(*v) : v), ...);
     return v;
   }
-  auto apply_unary(Unary op) {
-    return [this, op](ValueId v) { return put(op, {v}); };
+  auto apply_unary(std::string_view kind) {
+    return [this, kind](ValueId v) { return put(unary_op(kind), {v}); };
   }
-  auto apply_number(BinaryKind kind, float c, bool left = false) {
+  auto apply_number(std::string_view kind, float c, bool left = false) {
     return [this, kind, c, left](ValueId v) {
-      return left ? put(Binary{kind}, {number(c), v}) : put(Binary{kind}, {v, number(c)});
+      return left ? put(binary_op(kind), {number(c), v}) : put(binary_op(kind), {v, number(c)});
     };
   }
-  auto apply_value(BinaryKind kind, ValueId other, bool left = false) {
+  auto apply_value(std::string_view kind, ValueId other, bool left = false) {
     return [this, kind, other, left](ValueId v) {
-      return left ? put(Binary{kind}, {other, v}) : put(Binary{kind}, {v, other});
+      return left ? put(binary_op(kind), {other, v}) : put(binary_op(kind), {v, other});
     };
   }
   auto apply_reduce(ReduceKind kind) {
@@ -166,36 +163,22 @@ class Generator {
   }
 
   void unary() {
-    using enum UnaryKind;
-    const Unary op = one_of<Unary>({{abs},
-                                    {neg},
-                                    {relu},
-                                    {tanh},
-                                    {sigmoid},
-                                    {erf},
-                                    {softplus},
-                                    {clip, -1, 1},
-                                    {clip, 0, 6},
-                                    {leaky_relu, 0.1},
-                                    {gelu},
-                                    {hard_sigmoid, 0.2, 0.5},
-                                    {swish, 1}});
-    put(op, {pick()});
+    const char* kind =
+        one_of({"abs", "neg", "relu", "tanh", "sigmoid", "erf", "softplus", "clip alpha=-1 beta=1",
+                "clip alpha=0 beta=6", "leaky_relu alpha=0.1", "gelu",
+                "hard_sigmoid alpha=0.2 beta=0.5", "swish alpha=1"});
+    put(unary_op(kind), {pick()});
   }
-  void binary() {
-    using enum BinaryKind;
-    put(Binary{one_of({BinaryKind::add, sub, mul, min, max})}, {pick(), pick()});
-  }
+  void binary() { put(binary_op(one_of({"add", "sub", "mul", "min", "max"})), {pick(), pick()}); }
   void with_number() {
-    using enum BinaryKind;
     const ValueId x = pick();
     ValueId c = number(one_of({0.0f, 1.0f, 2.0f, 0.5f, -1.0f, 3.0f, 6.0f}));
     if (maybe() && shape(x).rank() > 1) c = weights({shape(x)[1]});
     if (maybe() && shape(x).rank() == 4) c = weights({shape(x)[1], 1, 1});
-    const BinaryKind kind = one_of({BinaryKind::add, sub, mul, max, min});
-    maybe() ? put(Binary{kind}, {x, c}) : put(Binary{kind}, {c, x});
-    if (maybe()) put(Binary{div}, {pick(), number(one_of({2.0f, 6.0f, 3.0f}))});
-    if (maybe()) put(Binary{pow}, {pick(), number(one_of({1.0f, 2.0f}))});
+    const char* kind = one_of({"add", "sub", "mul", "max", "min"});
+    maybe() ? put(binary_op(kind), {x, c}) : put(binary_op(kind), {c, x});
+    if (maybe()) put(binary_op("div"), {pick(), number(one_of({2.0f, 6.0f, 3.0f}))});
+    if (maybe()) put(binary_op("pow"), {pick(), number(one_of({1.0f, 2.0f}))});
   }
   void transpose() {
     const ValueId x = pick();
@@ -204,7 +187,7 @@ class Generator {
     std::shuffle(perm.begin(), perm.end(), random_);
     const auto y = put(Transpose{perm}, {x});
     if (!y || maybe()) return;
-    const auto z = put(Unary{UnaryKind::tanh}, {*y});
+    const auto z = put(unary_op("tanh"), {*y});
     Ints back(perm.size());
     for (std::size_t i = 0; i < perm.size(); ++i)
       back[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
@@ -234,10 +217,8 @@ class Generator {
     const bool turned = maybe();
     const ValueId w = weights(turned ? Shape{5, k} : Shape{k, 5});
     const auto y = put(MatMul{.transpose_b = turned}, {x, w});
-    if (y && maybe()) put(Binary{BinaryKind::add}, {*y, weights({5})});
-    if (y && maybe())
-      chain(*y, apply_value(BinaryKind::add, weights({5})),
-            apply_value(BinaryKind::mul, weights({5})));
+    if (y && maybe()) put(binary_op("add"), {*y, weights({5})});
+    if (y && maybe()) chain(*y, apply_value("add", weights({5})), apply_value("mul", weights({5})));
     const auto other = pick();
     if (maybe() || shape(other).rank() < 2)
       return void(put(MatMul{.transpose_b = true}, {x, other}));
@@ -258,15 +239,14 @@ class Generator {
     ValueId x = pick();
     if (shape(x).rank() != 4) x = floats_[0];
     const std::int64_t c = shape(x)[1];
-    if (maybe()) x = put(Binary{BinaryKind::add}, {x, weights({c, 1, 1})}).value_or(x);
-    if (maybe()) x = put(Binary{BinaryKind::mul}, {x, weights({c, 1, 1})}).value_or(x);
+    if (maybe()) x = put(binary_op("add"), {x, weights({c, 1, 1})}).value_or(x);
+    if (maybe()) x = put(binary_op("mul"), {x, weights({c, 1, 1})}).value_or(x);
     if (maybe()) x = padded(x, 0).value_or(x);
     if (below(4) == 0) {
-      put(ConvTranspose{}, {x, weights({c, 2, 2, 2})});
+      put(named("ConvTranspose", ""), {x, weights({c, 2, 2, 2})});
       return;
     }
-    Conv op;
-    op.window.pads = maybe() ? Ints{1, 0, 1, 0} : Ints{};
+    const Op op = named("Conv", maybe() ? "pads=[1,0,1,0]" : "");
     std::vector<ValueId> inputs = {x, weights({4, c, 1, 1})};
     if (maybe()) inputs.push_back(weights({4}));
     auto y = put(op, std::move(inputs));
@@ -275,9 +255,7 @@ class Generator {
     if (!y || maybe()) return;
     const bool is_max = maybe();
     if (maybe()) y = padded(*y, is_max ? -std::numeric_limits<float>::infinity() : 0.0f);
-    if (y)
-      put(Pool{.kind = is_max ? PoolKind::max : PoolKind::average, .window = {.kernel = {2, 2}}},
-          {*y});
+    if (y) put(named("Pool", is_max ? "kind=max kernel=[2,2]" : "kind=average kernel=[2,2]"), {*y});
   }
   std::optional<ValueId> padded(ValueId x, float value) {
     return put(Pad{}, {x, list({0, 0, 1, 1, 0, 0, 1, 1}), number(value)});
@@ -303,20 +281,18 @@ class Generator {
   }
   void activation() {
     const ValueId x = pick();
-    using enum UnaryKind;
-    using K = BinaryKind;
-    const auto times_x = apply_value(K::mul, x);
+    const auto times_x = apply_value("mul", x);
     switch (below(4)) {
       case 0:
-        chain(x, apply_number(K::div, 1.4142135f), apply_unary({erf}), apply_number(K::add, 1),
-              times_x, apply_number(K::mul, 0.5f));
+        chain(x, apply_number("div", 1.4142135f), apply_unary("erf"), apply_number("add", 1),
+              times_x, apply_number("mul", 0.5f));
         break;
-      case 1: chain(x, apply_unary({sigmoid}), times_x); break;
+      case 1: chain(x, apply_unary("sigmoid"), times_x); break;
       case 2:
-        chain(x, apply_number(K::add, 3), apply_number(K::max, 0), apply_number(K::min, 6), times_x,
-              apply_number(K::div, 6));
+        chain(x, apply_number("add", 3), apply_number("max", 0), apply_number("min", 6), times_x,
+              apply_number("div", 6));
         break;
-      default: chain(x, apply_unary({softplus}), apply_unary({tanh}), times_x); break;
+      default: chain(x, apply_unary("softplus"), apply_unary("tanh"), times_x); break;
     }
   }
   void norm() {
@@ -325,15 +301,14 @@ class Generator {
     const ValueId axes = list({-1});
     const auto mean = put(Reduce{.kind = ReduceKind::mean}, {x, axes});
     if (!mean) return;
-    const auto d = put(Binary{BinaryKind::sub}, {x, *mean});
-    const auto square = put(Binary{BinaryKind::mul}, {*d, *d});
+    const auto d = put(binary_op("sub"), {x, *mean});
+    const auto square = put(binary_op("mul"), {*d, *d});
     const auto variance = put(Reduce{.kind = ReduceKind::mean}, {*square, axes});
-    const auto shifted = put(Binary{BinaryKind::add}, {*variance, number(0.125f)});
-    const auto root = put(Unary{UnaryKind::sqrt}, {*shifted});
-    const auto y = put(Binary{BinaryKind::div}, {*d, *root});
-    const auto scaled =
-        y && maybe() ? put(Binary{BinaryKind::mul}, {*y, weights({shape(x).back()})}) : y;
-    if (scaled && maybe()) put(Binary{BinaryKind::add}, {*scaled, weights({shape(x).back()})});
+    const auto shifted = put(binary_op("add"), {*variance, number(0.125f)});
+    const auto root = put(unary_op("sqrt"), {*shifted});
+    const auto y = put(binary_op("div"), {*d, *root});
+    const auto scaled = y && maybe() ? put(binary_op("mul"), {*y, weights({shape(x).back()})}) : y;
+    if (scaled && maybe()) put(binary_op("add"), {*scaled, weights({shape(x).back()})});
   }
   void attention() {
     const ValueId q = pick();
@@ -341,7 +316,7 @@ class Generator {
     if (rank < 3) return;
     const auto scores = put(MatMul{.transpose_b = true}, {q, q});
     if (!scores) return;
-    const auto scaled = put(Binary{BinaryKind::mul}, {*scores, number(0.25f)});
+    const auto scaled = put(binary_op("mul"), {*scores, number(0.25f)});
     const auto weight = put(Softmax{}, {*scaled});
     if (weight) put(MatMul{}, {*weight, q});
   }
@@ -366,62 +341,55 @@ class Generator {
   }
 
   void spelled_activation() {
-    using enum UnaryKind;
-    using K = BinaryKind;
     const ValueId x = pick();
     switch (below(7)) {
       case 0:
-        chain(x, apply_unary({neg}), apply_unary({exp}), apply_number(K::add, 1),
-              apply_unary({reciprocal}));
+        chain(x, apply_unary("neg"), apply_unary("exp"), apply_number("add", 1),
+              apply_unary("reciprocal"));
         break;
-      case 1:
-        chain(x, apply_unary({exp}), apply_number(K::add, 1, true), apply_unary({log}));
-        break;
+      case 1: chain(x, apply_unary("exp"), apply_number("add", 1, true), apply_unary("log")); break;
       case 2:
-        chain(x, apply_unary({abs}), apply_number(K::add, 1), apply_value(K::div, x, true));
+        chain(x, apply_unary("abs"), apply_number("add", 1), apply_value("div", x, true));
         break;
-      case 3: chain(x, apply_number(K::mul, 0.25f), apply_value(K::max, x, maybe())); break;
+      case 3: chain(x, apply_number("mul", 0.25f), apply_value("max", x, maybe())); break;
       case 4:
-        chain(x, apply_number(K::mul, 0.25f), apply_number(K::add, 0.5f),
-              apply_unary({clip, 0, 1}));
+        chain(x, apply_number("mul", 0.25f), apply_number("add", 0.5f),
+              apply_unary("clip alpha=0 beta=1"));
         break;
-      case 5: chain(x, apply_number(K::sub, 0, true), apply_unary({neg})); break;
+      case 5: chain(x, apply_number("sub", 0, true), apply_unary("neg")); break;
       default:
-        chain(x, apply_unary({abs}), apply_number(K::add, 1), apply_number(K::div, 1, true));
+        chain(x, apply_unary("abs"), apply_number("add", 1), apply_number("div", 1, true));
         break;
     }
   }
   void spelled_softmax() {
-    using K = BinaryKind;
     const ValueId x = pick();
     if (shape(x).empty()) return;
     const auto greatest = apply_reduce(ReduceKind::max)(x);
     if (!greatest) return;
-    const auto shifted = maybe() ? apply_value(K::sub, *greatest)(x) : x;
-    const auto e = shifted ? apply_unary({UnaryKind::exp})(*shifted) : shifted;
+    const auto shifted = maybe() ? apply_value("sub", *greatest)(x) : x;
+    const auto e = shifted ? apply_unary("exp")(*shifted) : shifted;
     const auto sum = e ? apply_reduce(ReduceKind::sum)(*e) : e;
     if (!sum) return;
     if (maybe()) {
-      chain(*sum, apply_unary({UnaryKind::log}), apply_value(K::sub, *shifted, true));
+      chain(*sum, apply_unary("log"), apply_value("sub", *shifted, true));
     } else {
-      const auto y = apply_value(K::div, *sum)(*e);
-      if (y && maybe()) put(Unary{UnaryKind::log}, {*y});
+      const auto y = apply_value("div", *sum)(*e);
+      if (y && maybe()) put(unary_op("log"), {*y});
     }
   }
   void spelled_reduction() {
-    using K = BinaryKind;
-    using enum UnaryKind;
     const ValueId x = pick();
     if (shape(x).empty()) return;
     const auto sum = apply_reduce(ReduceKind::sum);
     const auto norm = [&](ValueId v) {
-      return chain(v, apply_value(K::mul, v), sum, apply_unary({sqrt}));
+      return chain(v, apply_value("mul", v), sum, apply_unary("sqrt"));
     };
     switch (below(4)) {
-      case 0: chain(x, apply_unary({abs}), sum); break;
+      case 0: chain(x, apply_unary("abs"), sum); break;
       case 1: norm(x); break;
-      case 2: chain(x, apply_unary({exp}), sum, apply_unary({log})); break;
-      default: chain(x, norm, apply_number(K::max, 0.5f), apply_value(K::div, x, true)); break;
+      case 2: chain(x, apply_unary("exp"), sum, apply_unary("log")); break;
+      default: chain(x, norm, apply_number("max", 0.5f), apply_value("div", x, true)); break;
     }
   }
   void group_norm() {
@@ -436,8 +404,8 @@ class Generator {
     const auto back = y ? put(Reshape{}, {*y, list(ints(s))}) : y;
     Shape parameter = {s[1]};
     while (parameter.rank() + 1 < s.rank()) parameter.push_back(1);
-    const auto scaled = back ? put(Binary{BinaryKind::mul}, {*back, weights(parameter)}) : back;
-    if (scaled && maybe()) put(Binary{BinaryKind::add}, {*scaled, weights(parameter)});
+    const auto scaled = back ? put(binary_op("mul"), {*back, weights(parameter)}) : back;
+    if (scaled && maybe()) put(binary_op("add"), {*scaled, weights(parameter)});
   }
   void shape_arithmetic() {
     const ValueId x = pick();
@@ -447,20 +415,20 @@ class Generator {
     const ValueId first = *g_.add(Gather{}, {dims, list({0})});
     const ValueId rest = *g_.add(Slice{}, {dims, list({1}), list({100}), list({0}), list({1})});
     const auto times = [&](ValueId v, std::int64_t c) {
-      return *g_.add(Binary{BinaryKind::mul}, {v, list({c})});
+      return *g_.add(binary_op("mul"), {v, list({c})});
     };
     switch (below(3)) {
       case 0: unsized(Reshape{}, {x, *g_.add(Concat{}, {first, rest})}, s); break;
       case 1: {
         const ValueId size = times(times(*g_.add(SizeOf{}, {x}), 2), 3);
         const ValueId scale = *g_.add(Cast{.to = DType::f32}, {size});
-        put(Binary{BinaryKind::div}, {x, scale});
+        put(binary_op("div"), {x, scale});
         break;
       }
       default: {
         const Tensor one = Tensor::from_values<float>(DType::f32, {1}, std::vector<float>{0.5f});
         unsized(Expand{}, {g_.add_constant(one), dims}, s);
-        put(Binary{BinaryKind::mul}, {x, floats_.back()});
+        put(binary_op("mul"), {x, floats_.back()});
         break;
       }
     }
@@ -484,7 +452,7 @@ class Generator {
         break;
       case 2:
         put(Where{}, {g_.add_constant(Tensor::scalar(DType::boolean, maybe())), x,
-                      put(Unary{UnaryKind::neg}, {x}).value_or(x)});
+                      put(unary_op("neg"), {x}).value_or(x)});
         break;
       case 3:
         if (s[0] % 2 == 0) halves(x);
@@ -493,17 +461,17 @@ class Generator {
       case 5:
         if (const auto mean = apply_reduce(ReduceKind::mean)(x))
           if (const auto wide = put(Expand{}, {*mean, list(ints(s))}))
-            put(Binary{BinaryKind::mul}, {x, *wide});
+            put(binary_op("mul"), {x, *wide});
         break;
       default: put(Tile{}, {x, list(Ints(s.rank(), 1))}); break;
     }
   }
   void both_transposed(ValueId x) {
-    const auto negative = put(Unary{UnaryKind::neg}, {x});
+    const auto negative = put(unary_op("neg"), {x});
     const auto a = negative ? put(Transpose{}, {*negative}) : negative;
-    const auto softened = put(Unary{UnaryKind::tanh}, {x});
+    const auto softened = put(unary_op("tanh"), {x});
     const auto b = softened ? put(Transpose{}, {*softened}) : softened;
-    if (a && b) put(Binary{BinaryKind::add}, {*a, *b});
+    if (a && b) put(binary_op("add"), {*a, *b});
   }
   void halves(ValueId x) {
     const auto node = g_.add_node(Split{}, {x}, {}, 2);
@@ -515,13 +483,13 @@ class Generator {
     const ValueId x = pick();
     const ValueId unread = pick();
     std::vector<Graph> bodies;
-    for (BinaryKind kind : {BinaryKind::add, BinaryKind::mul}) {
+    for (const char* kind : {"add", "mul"}) {
       Graph& body = bodies.emplace_back(g_.ops());
       const ValueId a = body.add_input("a", g_.type(x));
       body.add_input("unread", g_.type(unread));
       const ValueId c = body.add_input("c", ValueType(TensorType{DType::f32, {}}));
-      const ValueId negative = *body.add(Unary{UnaryKind::neg}, {c});
-      body.add_output(*body.add(Binary{kind}, {a, negative}), "y");
+      const ValueId negative = *body.add(unary_op("neg"), {c});
+      body.add_output(*body.add(binary_op(kind), {a, negative}), "y");
     }
     const ValueId known = g_.add_constant(Tensor::scalar(DType::boolean, maybe()));
     const auto node = g_.add_node(If{}, {maybe() ? known : condition_, x, unread, number(0.5f)}, {},
