@@ -7,6 +7,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "tools/closest.h"
 #include "tools/options.h"
+#include "tools/parse.h"
 
 namespace quern::tools {
 namespace {

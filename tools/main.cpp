@@ -119,6 +119,7 @@ ExitCode run_main(std::vector<std::string> words) {
   const auto verb = std::ranges::find(verbs, words[0], &Verb::name);
   if (verb == verbs.end()) {
     std::vector<std::string_view> names;
+    names.reserve(verbs.size());
     for (const Verb& v : verbs) names.push_back(v.name);
     console.error(cat("quern: no verb '", shown(words[0]), "'; `quern --help` lists them",
                       did_you_mean(words[0], names)));
