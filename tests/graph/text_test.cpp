@@ -66,7 +66,7 @@ TEST(Text, EveryAttributeOfEveryOperator) {
 
 TEST(Text, FunctionsAmongAttributes) {
   for (const std::string text :
-       {"activations=[bitwise_not(-inf,2)]", "activations=[relu,clip(-1,6)]"}) {
+       {"kind=lstm activations=[bitwise_not(-inf,2)]", "kind=lstm activations=[relu,clip(-1,6)]"}) {
     const Op op = testing::named("Rnn", text);
     EXPECT_EQ(attributes_text(op), text);
     EXPECT_NE(op, testing::named("Rnn", ""));
