@@ -94,7 +94,7 @@ class ConvTransposeRows final : public CpuKernel {
       else
         for (std::int64_t k = 0; k < piece; ++k) to[k] = sums[k];
     }
-    for (const PostOp& f : functions_) simd().unary(*unary_of(f), y, y, n * piece);
+    apply_functions(functions_, y, n * piece);
   }
 
   TransposedSizes s_;

@@ -366,6 +366,10 @@ std::size_t leading_functions(const PostOps& post_ops) {
   return static_cast<std::size_t>(end - post_ops.begin());
 }
 
+void apply_functions(const PostOps& functions, float* y, std::int64_t n) {
+  for (const PostOp& f : functions) simd().unary(*unary_of(f), y, y, n);
+}
+
 Selection select_elementwise(const KernelRequest& r) {
   auto chain = chain_of(r);
   if (!chain) return unsupported();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "graph/post_ops.h"
 #include "kernels/contract/kernel.h"
@@ -13,5 +14,7 @@ Selection select_elementwise(const KernelRequest& request);
 
 // How many of the first post-ops are functions of one number that simd() has.
 std::size_t leading_functions(const PostOps& post_ops);
+// Such post-ops, one after the other, to `n` numbers.
+void apply_functions(const PostOps& functions, float* y, std::int64_t n);
 
 }  // namespace quern
