@@ -581,15 +581,10 @@ void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::s
     const Interval& i = problem.intervals[n];
     info.unshared_bytes += i.size;
     const auto bytes = [](std::uint64_t number) { return static_cast<std::size_t>(number); };
-    info.buffers.push_back({i.name,
-                            bytes(i.size),
-                            bytes(i.alignment),
-                            bytes(plan.offsets[n]),
-                            i.first,
-                            i.end,
-                            segment,
-                            {}});
-    for (const Gap& g : i.gaps) info.buffers.back().gaps.push_back({g.first, g.end, g.from, g.to});
+    BufferInfo b{i.name, bytes(i.size), bytes(i.alignment), bytes(plan.offsets[n])};
+    b.first = i.first, b.end = i.end, b.segment = segment;
+    for (const Gap& g : i.gaps) b.gaps.push_back({g.first, g.end, g.from, g.to});
+    info.buffers.push_back(std::move(b));
   }
   info.arena_bytes += plan.size;
   info.arena_lower_bound += lower_bound(problem);
