@@ -188,6 +188,7 @@ struct KernelArgs {
   std::string impl;                   // a list, "all"; "": what the engine chooses
   DeviceArgs device;                  // a list of devices
   bool cold = false;
+  std::string between;  // bytes; "": with `from` and without `cold` those of a run, else none
   bool with_reorders = false;
   double time_s = 1;
   double precision = 0.5;  // percent

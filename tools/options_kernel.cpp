@@ -41,6 +41,12 @@ OptionRows measurement_rows(KernelArgs& a) {
            .help = "before each call, memory is walked through until the caches hold nothing of "
                    "the kernel; how much that takes is measured and told",
            .target = &a.cold},
+          {.names = "--between",
+           .value = "BYTES",
+           .help = "before the inputs of a call are written, so much other memory is read (40MB), "
+                   "less what the call itself touches: what the other kernels of a model do to "
+                   "caches; by default none, and with --from what a run touches",
+           .target = &a.between},
           {.names = "--reorders",
            .help = "counts what brings operands from row-major memory into the kernel's layouts, "
                    "which in a model its neighbours mostly make needless",

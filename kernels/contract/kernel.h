@@ -384,6 +384,10 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
 Selection select_gpu_kernel(const KernelRequest& request);
 // The cost of reading and writing each tensor once, without arithmetic: the base of a CostFn.
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs);
+// The cost of an operator that copies chosen elements of its first input: they are read and written
+// once, its other inputs are read, and the rest of the first is not touched.
+Cost chosen_elements(const Op& op, std::span<const TensorType> inputs,
+                     std::span<const TensorType> outputs);
 Cost cost_of(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs);
 
 }  // namespace quern

@@ -142,6 +142,16 @@ Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> out
   return cost;
 }
 
+Cost chosen_elements(const Op&, std::span<const TensorType> inputs,
+                     std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs.subspan(1), outputs);
+  for (const TensorType& t : outputs) {
+    cost.bytes += static_cast<double>(t.bytes());
+    cost.flops += static_cast<double>(t.shape.elements());
+  }
+  return cost;
+}
+
 Cost cost_of(const Op& op, std::span<const TensorType> inputs,
              std::span<const TensorType> outputs) {
   if (const CostFn flops = kernels_of(op.def()).flops) return flops(op, inputs, outputs);

@@ -107,8 +107,10 @@ constexpr CpuImplementation gather_implementations[] = {{"copy", select_gather_c
 }  // namespace
 
 const OpKernels& Gather::kernels() {
-  static constexpr OpKernels table{
-      .reference = {gather_reference}, .cpu = gather_implementations, .gpu = gpu::select_gather};
+  static constexpr OpKernels table{.reference = {gather_reference},
+                                   .cpu = gather_implementations,
+                                   .flops = chosen_elements,
+                                   .gpu = gpu::select_gather};
   return table;
 }
 

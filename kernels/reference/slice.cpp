@@ -59,7 +59,8 @@ std::array<SliceStep, Shape::max_rank> slice_steps(const Shape& x,
 }
 
 const OpKernels& Slice::kernels() {
-  static constexpr OpKernels table{.reference = {slice_reference}, .gpu = gpu::select_slice};
+  static constexpr OpKernels table{
+      .reference = {slice_reference}, .flops = chosen_elements, .gpu = gpu::select_slice};
   return table;
 }
 

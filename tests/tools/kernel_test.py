@@ -122,6 +122,8 @@ class Kernel(unittest.TestCase):
                             (("-f", self.folder / "none"), "none"), (("op:Softmax const:f32[3]",), "has no input"),
                             ((PRODUCT, "--impl", "fastest"), "no implementation that was named"),
                             (("matmul:m6000n6000k6000",), "takes too long"), (("--compare", "a"), "two files"),
+                            ((PRODUCT, "--between", "much"), "such as 40MB"),
+                            ((PRODUCT, "--between", "2MB", "--cold"), "nothing is left in caches"),
                             (("conv:c6o4h5k3g4",), "problem 'conv:c6o4h5k3g4'")]:
             self.assertIn(part, self.quern(*words, code=2).stderr, words)
         self.quern(PRODUCT, "--device", "gpu:7", code=4)
@@ -132,6 +134,7 @@ class Kernel(unittest.TestCase):
         self.assertEqual(cold["mode"], "cold")
         self.assertGreater(cold["evicted"]["cold_line_ns"], cold["evicted"]["warm_line_ns"])
         self.assertIn("<circle", page.read_text())
+        self.assertEqual(self.json(PRODUCT, "--between", "2MB", *QUICK)["mode"], "behind 2.00 MB")
         threads = self.json(PRODUCT, "--time", 0.05, "-t", 2)["problems"][0]["kernels"][0]
         self.assertTrue(threads["is_believed"])
 
@@ -205,6 +208,8 @@ class Kernel(unittest.TestCase):
         self.assertEqual(self.quern("-f", lines, "--list").stdout.splitlines(), listed)
         measured = self.json("--from", digits, *QUICK)
         self.assertEqual([p["problem"] for p in measured["problems"]], listed)
+        self.assertTrue(measured["mode"].startswith("behind "), measured["mode"])
+        self.assertEqual(self.json("--from", digits, "--between", "0", *QUICK)["mode"], "warm")
         model = measured["model"]
         self.assertGreater(model["kernels_processor_us"], 0)
         self.assertGreater(model["run_processor_us"], 0)

@@ -16,7 +16,7 @@ constexpr std::size_t line_bytes = 64;
 constexpr std::size_t numbers_per_line = line_bytes / sizeof(std::uint32_t);
 constexpr std::size_t probe_lines = 4096;
 constexpr std::size_t first_bytes = std::size_t{4} << 20;
-std::atomic<std::uint32_t> sink_of_probe;
+std::atomic<std::uint32_t> sink_of_reads;
 
 }  // namespace
 
@@ -62,8 +62,16 @@ double CacheEvictor::probe_ns() {
   const double begin = system_clocks().wall();
   std::uint32_t at = 0;
   for (std::size_t i = 0; i < probe_lines; ++i) at = probe_[at];
-  sink_of_probe.store(at, std::memory_order_relaxed);
+  sink_of_reads.store(at, std::memory_order_relaxed);
   return 1e3 * (system_clocks().wall() - begin) / static_cast<double>(probe_lines);
+}
+
+OtherMemory::OtherMemory(std::size_t bytes) : memory_(std::min(bytes, std::size_t{256} << 20), 1) {}
+
+void OtherMemory::read(std::size_t bytes) const {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < std::min(bytes, memory_.size()); i += line_bytes) sum += memory_[i];
+  sink_of_reads.store(sum, std::memory_order_relaxed);
 }
 
 }  // namespace quern::tools::lab

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches without what a kernel reads: memory is walked through until what was in them is gone,
-// which is measured.
+// which is measured, or as far as a model does it.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,19 @@ class CacheEvictor {
   std::size_t bytes_ = 0;
   double warm_ns_ = 0;
   double cold_ns_ = 0;
+};
+
+// The memory that other kernels of a model read between two calls of one.
+class OtherMemory {
+ public:
+  // Takes at most 256 MiB.
+  explicit OtherMemory(std::size_t bytes);
+
+  // Reads so many bytes, or all that there are, on the calling thread.
+  void read(std::size_t bytes) const;
+
+ private:
+  std::vector<unsigned char> memory_;
 };
 
 }  // namespace quern::tools::lab

@@ -148,6 +148,10 @@ Result<Sample> LocalContender::call() {
     load(other_set(set));
     QUERN_TRY(session_->run());
   }
+  if (options_.others) {
+    const auto own = static_cast<std::size_t>(info_.bytes);
+    options_.others->read(options_.between_bytes - std::min(own, options_.between_bytes));
+  }
   load(set);
   spoil(set);
   if (options_.evictor) options_.evictor->evict();

@@ -43,7 +43,11 @@ struct ContenderOptions {
   CompileOptions compile;
   bool with_reorders = false;       // what brings operands into a kernel's layouts counts
   CacheEvictor* evictor = nullptr;  // null: warm
-  const Clocks* clocks = nullptr;   // null: the system's
+  // Read before the inputs of a call are written, but for as many bytes as the call itself touches;
+  // null: nothing is read between calls.
+  const OtherMemory* others = nullptr;
+  std::size_t between_bytes = 0;   // of `others` and of the call together
+  const Clocks* clocks = nullptr;  // null: the system's
   std::uint64_t seed = 1;
 };
 

@@ -195,8 +195,11 @@ Result<ModelKernels> ModelKernels::open(const KernelArgs& args, const Console& c
 
 Status ModelKernels::collect(const Graph& graph) {
   QUERN_ASSIGN(const Profile profile, take_profile(*opened_.session, profiled_runs));
+  const PlanInfo& plan = opened_.session->plan_info();
+  double moved_bytes = 0;
   std::map<std::string, NodeTime> times;
   for (const ProfiledStep& s : profile.steps) {
+    moved_bytes += s.bytes();
     const double us = 1e3 * s.ms;
     if (s.step.op == "Reorder") {
       reorders_us_ += us;
@@ -206,6 +209,8 @@ Status ModelKernels::collect(const Graph& graph) {
     time.calls = std::max(time.calls, s.calls);
     time.us += us;
   }
+  touched_bytes_ =
+      std::min(static_cast<std::size_t>(moved_bytes), plan.weight_bytes + plan.arena_bytes);
   std::map<std::string, std::size_t> places;  // of a line in problems_
   for (const NodeId id : graph.order()) {
     const Node& n = graph.node(id);

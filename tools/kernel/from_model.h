@@ -33,6 +33,9 @@ class ModelKernels {
   double covered_us() const { return covered_us_; }
   double reorders_us() const { return reorders_us_; }
   double others_us() const { return others_us_; }
+  // The bytes that a run touches, each once: those of its steps, or the weights and the arena where
+  // that is less.
+  std::size_t touched_bytes() const { return touched_bytes_; }
 
  private:
   Status collect(const Graph& graph);
@@ -42,6 +45,7 @@ class ModelKernels {
   std::vector<Problem> problems_;
   std::vector<std::string> left_out_;
   std::vector<double> wall_us_, processor_us_;
+  std::size_t touched_bytes_ = 0;
   double covered_us_ = 0, reorders_us_ = 0, others_us_ = 0;
 };
 

@@ -88,10 +88,11 @@ bool are_believed(const std::vector<ProblemResult>& results) {
   });
 }
 
-Result<ExitCode> measure_problems(const KernelArgs& args, const Console& console) {
+Result<ExitCode> measure_problems(KernelArgs args, const Console& console) {
   std::optional<ModelKernels> model;
   if (!args.from.empty()) {
     QUERN_ASSIGN(model, ModelKernels::open(args, console));
+    if (args.between.empty() && !args.cold) args.between = std::to_string(model->touched_bytes());
   }
   QUERN_ASSIGN(const std::vector<Problem> problems, problems_asked_for(args, model));
   if (args.list) {

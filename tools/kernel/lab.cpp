@@ -76,6 +76,16 @@ Result<std::unique_ptr<Lab>> Lab::open(const KernelArgs& args, const Console& co
   if (lab->devices_.empty()) return Status(Code::invalid_argument, "--device names no device");
   QUERN_ASSIGN(lab->ops_, load_ops(args.device.ops));
   QUERN_ASSIGN(lab->compile_, compile_options(args.device));
+  if (!args.between.empty()) {
+    const auto bytes = parse_bytes(args.between);
+    if (!bytes || args.cold)
+      return Status(Code::invalid_argument,
+                    cat("--between ", shown(args.between),
+                        args.cold ? ": with --cold nothing is left in caches anyway"
+                                  : ": write bytes, such as 40MB"));
+    lab->between_bytes_ = *bytes;
+    if (*bytes > 0) lab->others_ = std::make_unique<OtherMemory>(*bytes);
+  }
   lab->load_before_ = machine_load();
   if (args.cold) {
     Progress progress(console);
@@ -86,7 +96,10 @@ Result<std::unique_ptr<Lab>> Lab::open(const KernelArgs& args, const Console& co
 }
 
 ReportContext Lab::context() const {
-  ReportContext c{.mode = args_.cold ? "cold" : "warm",
+  ReportContext c{.mode = args_.cold ? "cold"
+                          : others_
+                              ? cat("behind ", bytes_text(static_cast<double>(between_bytes_)))
+                              : "warm",
                   .math = args_.device.math,
                   .command = command_line(),
                   .load_before = load_before_,
@@ -120,6 +133,8 @@ ContenderOptions Lab::options_for(const Device& device, std::string_view entry) 
                      .compile = compile_,
                      .with_reorders = args_.with_reorders,
                      .evictor = evictor_.get(),
+                     .others = others_.get(),
+                     .between_bytes = between_bytes_,
                      .seed = args_.seed};
   o.compile.implementation = entry;
   // As it was asked for: one device may be there twice, with other options.

@@ -57,6 +57,8 @@ class Lab {
   std::shared_ptr<const CustomOps> ops_;
   CompileOptions compile_;
   std::unique_ptr<CacheEvictor> evictor_;
+  std::size_t between_bytes_ = 0;
+  std::unique_ptr<OtherMemory> others_;  // null: none is read
   MachineLoad load_before_;
   Roofs roofs_;
   EnergyMeter energy_;

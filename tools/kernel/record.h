@@ -23,7 +23,7 @@ struct Record {
   std::string implementation;
   std::string device;
   int threads = 1;
-  std::string mode;  // "warm" or "cold"
+  std::string mode;  // "warm", "cold" or "behind 40 MB"
   std::string math;
   double weight = 1;
   std::vector<double> wall_us;       // samples, in the order in which they were taken

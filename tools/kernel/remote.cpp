@@ -37,6 +37,10 @@ std::vector<std::string> words_for(const std::string& problem, const KernelArgs&
     words.push_back(std::to_string(args.device.threads));
   }
   if (args.cold) words.emplace_back("--cold");
+  if (!args.between.empty()) {
+    words.emplace_back("--between");
+    words.push_back(args.between);
+  }
   if (args.with_reorders) words.emplace_back("--reorders");
   for (const std::string& file : args.device.ops) {
     words.emplace_back("--ops");

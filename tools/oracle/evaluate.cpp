@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a graph node by node: the value by the operator's reference in f64, its bound by its rule.
+// Walks a graph node by node: the value by the operator's reference in f64 (that of a
+// convolution by one of the oracle's own), its bound by its rule.
 #include "graph/evaluate.h"
 
 #include <algorithm>
@@ -8,9 +9,11 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/cast.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/unary.h"
+#include "tools/oracle/convolution.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {
@@ -99,6 +102,11 @@ Result<std::vector<Tensor>> Walk::evaluate_op(const Op& op, std::span<const Tens
     const auto shape = t.shape();
     if (!shape) return c.error("the shape of a result stays unknown");
     types.push_back({t.dtype, *shape});
+  }
+  if (const Conv* conv = op.as<Conv>(); conv && are_f64(operands)) {
+    QUERN_ASSIGN(Tensor y, Tensor::zeros(types[0]));
+    convolve_f64(*conv, operands, y);
+    return std::vector<Tensor>{std::move(y)};
   }
   if (!ops_.reference_of(def).run) return c.unsupported("has no reference");
   auto out = evaluate(ops_, op, {}, operands, {}, types);

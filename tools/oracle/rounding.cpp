@@ -279,7 +279,9 @@ Ball Rounding::unary(const Unary& op, Ball x) const {
   if (!std::isfinite(y) || std::isinf(reach)) return {y, reach};
   const Accuracy c = arithmetic_ == Arithmetic::vulkan ? on_vulkan(op, x.v) : on_cpu(op, x.v);
   if (c.relative == 0 && c.absolute == 0) return {y, reach};
-  const double own = unit_ * (c.relative * (std::fabs(y) + reach) + c.absolute) + 64 * tiny_;
+  double own = unit_ * (c.relative * (std::fabs(y) + reach) + c.absolute) + 64 * tiny_;
+  // Swish multiplies x by a sigmoid, which is flushed to zero where it is denormal.
+  if (op.kind == UnaryKind::swish && sigmoid(op.alpha * x.v) < 2 * tiny_) own += std::fabs(y);
   return {y, reach + own};
 }
 

@@ -18,17 +18,25 @@ struct Measurable {
         answers(Answers::make(problem, model, {}).value()) {}
 
   Result<std::unique_ptr<Contender>> contender(const std::string& implementation,
-                                               CacheEvictor* evictor = nullptr) const {
-    return LocalContender::make(model, open_device("cpu").value(), answers,
-                                {.name = implementation,
-                                 .compile = {.threads = 1, .implementation = implementation},
-                                 .evictor = evictor});
+                                               ContenderOptions options = {}) const {
+    options.name = implementation;
+    options.compile = {.threads = 1, .implementation = implementation};
+    return LocalContender::make(model, open_device("cpu").value(), answers, std::move(options));
   }
 
   Problem problem;
   Model model;
   Answers answers;
 };
+
+void expect_longer(Contender& longer, Contender& shorter) {
+  std::vector<double> times[2];
+  for (int i = 0; i < 15; ++i) {
+    times[0].push_back(shorter.call().value().processor_us);
+    times[1].push_back(longer.call().value().processor_us);
+  }
+  EXPECT_GT(median_interval(times[1]).median, median_interval(times[0]).median);
+}
 
 TEST(KernelContender, AnImplementationIsTakenByItsName) {
   const Measurable product("matmul:m32n48k64 +relu");
@@ -65,14 +73,26 @@ TEST(KernelContender, ColdCallsTakeLonger) {
   EXPECT_LE(evictor.bytes(), std::size_t{64} << 20);
   const Measurable sum("op:Binary kind=add f32[16384] f32[16384]");
   const auto warm = sum.contender("");
-  const auto cold = sum.contender("", &evictor);
+  const auto cold = sum.contender("", {.evictor = &evictor});
   ASSERT_TRUE(warm && cold);
-  std::vector<double> times[2];
-  for (int i = 0; i < 15; ++i) {
-    times[0].push_back((*warm)->call().value().processor_us);
-    times[1].push_back((*cold)->call().value().processor_us);
-  }
-  EXPECT_GT(median_interval(times[1]).median, median_interval(times[0]).median);
+  expect_longer(**cold, **warm);
+}
+
+// The weights of 2.25 MB leave the second-level cache where as much as the call touches, and 64 MB
+// more, is read; nothing is where that is all.
+TEST(KernelContender, CallsBehindOtherMemoryTakeLonger) {
+  const OtherMemory others(std::size_t{64} << 20);
+  const Measurable product("matmul:m1n768k768");
+  const auto warm = product.contender("");
+  const auto behind =
+      product.contender("", {.others = &others, .between_bytes = std::size_t{64} << 20});
+  ASSERT_TRUE(warm && behind);
+  expect_longer(**behind, **warm);
+}
+
+TEST(KernelContender, ChosenElementsAreTheBytesOfAGather) {
+  const Measurable rows("op:Gather kind=axis const:f32[1000,16] i64[4]@0..1000");
+  EXPECT_EQ(rows.contender("").value()->info().bytes, 2.0 * 4 * 16 * 4 + 4 * 8);
 }
 
 TEST(KernelAnswers, ASpoiledAnswerIsWrongEverywhere) {

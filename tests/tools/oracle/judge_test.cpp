@@ -211,6 +211,14 @@ TEST(OracleJudge, WantsNaNAndInfinityWhereTheyAreRight) {
   EXPECT_TRUE(compare(wanted, floats({nan, -inf, nan}).view()));
 }
 
+TEST(OracleJudge, LetsSwishBeZeroWhereItsSigmoidIsFlushed) {
+  const BoundedTensor wanted = result_of(
+      "input %0 \"x\": f32[2]\n%1: f32[2] = Unary(%0) kind=swish alpha=1\noutput %1 \"y\"",
+      {floats({-87.5F, -80})});
+  EXPECT_FALSE(compare(wanted, floats({0, -1.4438757e-33F}).view()));
+  EXPECT_TRUE(compare(wanted, floats({0, 0}).view()));
+}
+
 TEST(OracleJudge, LeavesOpenWhetherPaddingIsMultiplied) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<Tensor> inputs = {floats({1, 2, 3}).reshaped({1, 1, 3}),

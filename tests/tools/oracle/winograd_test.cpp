@@ -62,7 +62,9 @@ TEST(OracleOnWinograd, AllowsItWhereItIsTaken) {
       EXPECT_EQ(judged->refusal, "");
       EXPECT_THAT(judged->failures, ::testing::IsEmpty());
     }
-    if (has_winograd(usual)) EXPECT_EQ(largest_bound(g, inputs, Arithmetic::cpu), wide);
+    if (has_winograd(usual)) {
+      EXPECT_EQ(largest_bound(g, inputs, Arithmetic::cpu), wide);
+    }
     by_rule += has_winograd(usual) ? 1U : 0U;
     asked_for += has_winograd(asked) ? 1U : 0U;
   }
