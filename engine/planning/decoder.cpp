@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/shape_of.h"
+#include "graph/ops/slice.h"
 
 namespace quern {
 namespace {
@@ -78,6 +80,25 @@ Result<bool> append_to_caches(Graph& graph, const DecoderNames& names) {
     QUERN_TRY(graph.replace(id, CacheAppend{.causal = true}, {past, rows, before, length}));
   }
   return true;
+}
+
+// Leaves the last row of the logits alone, which is all that a Decoder reads. The passes take the
+// slice before what computes the rows (slice_before).
+Status keep_last_logits(Graph& graph, const DecoderNames& names) {
+  const auto at = std::ranges::find(graph.output_names(), names.logits);
+  if (at == graph.output_names().end()) return {};
+  const auto i = static_cast<std::size_t>(at - graph.output_names().begin());
+  const ValueId logits = graph.outputs()[i];
+  const auto& dims = graph.type(logits).dims;
+  if (!dims || dims->size() != 3) return {};
+  const auto list = [&](std::int64_t v) {
+    return graph.add_constant(Tensor::from_values<std::int64_t>(DType::i64, {1}, {&v, 1}));
+  };
+  QUERN_ASSIGN(const ValueId last,
+               graph.add(Slice{}, {logits, list(-1), list(std::numeric_limits<std::int64_t>::max()),
+                                   list(1)}));
+  graph.set_output(i, last);
+  return {};
 }
 
 // ---- what it computes
@@ -157,6 +178,7 @@ Result<std::unique_ptr<Decoder>> open_in_place(const Model& model, const Decoder
 Result<std::unique_ptr<Decoder>> Decoder::open(Model model, const DecoderOptions& options,
                                                std::shared_ptr<Device> device) {
   return guarded([&]() -> Result<std::unique_ptr<Decoder>> {
+    QUERN_TRY(keep_last_logits(model.graph(), options.names));
     auto in_place = open_in_place(model, options, device);
     if (in_place && *in_place) return in_place;
     return compile_and_open(std::move(model), options, std::move(device));

@@ -39,7 +39,8 @@ using passes::Pass;
 using passes::roots;
 using enum passes::Stage;
 
-// In the order in which they are tried at a node. Simplify runs to its fixpoint before fuse begins.
+// In the order in which they are tried at a node. Each stage runs to its fixpoint before the next
+// one begins.
 constexpr Pass table[] = {
     {"merge_common", simplify, {}, nullptr, passes::merge_common},
     // what is known
@@ -123,6 +124,9 @@ constexpr Pass table[] = {
     {"fold_input_scale", simplify, roots<Conv, ConvTranspose, MatMul>(), passes::fold_input_scale},
     {"fold_input_shift", simplify, roots<Conv>(), passes::fold_input_shift},
     {"fold_into_group_norm", simplify, roots<Binary>(), passes::fold_into_group_norm},
+    // what nobody reads
+    {"slice_before", cut, roots<Slice>(), passes::slice_before},
+    {"merge_common_slices", cut, {}, nullptr, passes::merge_common},
     // into post-ops
     {"fuse_unary", fuse, roots<Unary>(), passes::fuse_unary},
     {"fuse_binary", fuse, roots<Binary>(), passes::fuse_binary},

@@ -10,7 +10,7 @@
 namespace quern::passes {
 namespace {
 
-constexpr std::size_t stage_count = 2;
+constexpr std::size_t stage_count = 3;
 // A graph settles after two or three rounds; rules that undo each other would never let it.
 constexpr int max_rounds = 16;
 constexpr std::size_t rewrites_per_node = 64;
@@ -58,7 +58,7 @@ class Fixpoint {
     // First, so that nothing is asked of what nobody wants.
     const std::vector<NodeId> nodes(g.order().begin(), g.order().end());
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) erase_if_dead(g, *id);
-    const std::size_t end = options_.fuse ? stage_count : 1;
+    const std::size_t end = options_.fuse ? stage_count : stage_count - 1;
     for (std::size_t stage = 0; stage < end; ++stage) {
       // Rules that grow a graph, or undo each other, end here.
       budget_ = total_ + rewrites_per_node * (g.order().size() + 16);

@@ -30,8 +30,9 @@ constexpr Roots roots() {
 }
 inline constexpr Roots any_root = [](const OpDef&) { return true; };
 
-// Patterns are recognised before elementwise nodes are fused into post-ops.
-enum class Stage : std::uint8_t { simplify, fuse };
+// Patterns are recognised before slices go through them, and both before elementwise nodes are
+// fused into post-ops.
+enum class Stage : std::uint8_t { simplify, cut, fuse };
 
 struct Pass {
   std::string_view name;

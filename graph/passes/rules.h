@@ -31,6 +31,7 @@ Result<bool> drop_expand(Graph& g, NodeId id);
 Result<bool> drop_reduce(Graph& g, NodeId id);
 Result<bool> drop_where(Graph& g, NodeId id);
 Result<bool> gather_to_slice(Graph& g, NodeId id);
+Result<bool> slice_before(Graph& g, NodeId id);
 
 // casts.cpp
 Result<bool> drop_cast(Graph& g, NodeId id);

@@ -70,6 +70,23 @@ TEST_P(DecoderTest, PartsOfAnyLengthFollowEachOther) {
   expect_near(after(*d, first(10).last(2)), wanted(story, GetParam()));
 }
 
+double flops_of_products(const Decoder& d) {
+  double flops = 0;
+  for (const StepInfo& step : d.session().plan_info().steps)
+    if (step.op == "MatMul") flops += step.flops;
+  return flops;
+}
+
+// The product with the vocabulary has one row, where the model alone has as many as tokens.
+TEST_P(DecoderTest, ComputesTheLogitsOfTheLastTokenAlone) {
+  const DecoderForm form{.cache = GetParam()};
+  const auto whole = must(Decoder::open(testing::compile(decoder_model(form)), {.capacity = 16}));
+  const auto last = open(form);
+  expect_near(after(*last, first(9)), after(*whole, first(9)));
+  constexpr double saved = 2.0 * 8 * 32 * testing::decoder_vocabulary;  // 8 rows of 32 numbers
+  EXPECT_LE(flops_of_products(*last), flops_of_products(*whole) - saved);
+}
+
 TEST_P(DecoderTest, GoesBackToALength) {
   const auto d = open({.cache = GetParam()});
   (void)after(*d, first(4));

@@ -87,9 +87,16 @@ TEST_P(PlanningForGpu, EndsAtADeadline) {
 INSTANTIATE_TEST_SUITE_P(Bombs, PlanningForGpu, ::testing::ValuesIn(bombs),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// The growth is recorded and not judged: most of it is what the driver keeps for pipelines, 2 MB
-// each by the estimate that is charged. lavapipe of Mesa 22 stays within it, that of Mesa 25 takes
-// three times as much.
+// lavapipe of newer Mesas keeps memory for each pipeline that it has ever compiled
+// (docs/limits.md).
+bool driver_grows() {
+  for (const auto& [name, value] : vulkan()->info().properties)
+    if (name == "driver") return value.find("llvmpipe") == 0 && value.find("Mesa 22") == value.npos;
+  return false;
+}
+
+// Most of the growth is what the driver keeps for pipelines, 2 MB each by the estimate that is
+// charged.
 TEST(GuestOnGpu, PlansAreChargedAndTheOldestGo) {
   if (!vulkan())
     GTEST_SKIP() << "no Vulkan device: install mesa-vulkan-drivers for one in software";
@@ -99,7 +106,7 @@ TEST(GuestOnGpu, PlansAreChargedAndTheOldestGo) {
   const auto instance = instance_with(resident);
   const std::size_t growth =
       peak_growth([&] { run_many_shapes(*instance, model, 14, nn::Target::gpu); });
-  RecordProperty("megabytes", std::to_string(static_cast<double>(growth) / mb));
+  expect_at_most(growth, driver_grows() ? resident + 200 * mb : with_slack(resident));
   EXPECT_GT(instance->usage().resident_bytes, resident / 8) << "plans are charged";
   EXPECT_LE(instance->usage().resident_bytes, resident);
 }
