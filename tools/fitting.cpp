@@ -121,6 +121,15 @@ std::string_view binary_kind(const Node& node) {
   return kind;
 }
 
+// The one constant that a node compares an element with: models take one of a few numbers, such as
+// rates of samples, and choose a branch by it.
+std::optional<Fit> compared_fit(const Graph& graph, const Node& node, std::uint32_t read) {
+  if (binary_kind(node) != "equal" || read > 1) return std::nullopt;
+  const Tensor& other = graph.value(node.inputs[1 - read]).constant;
+  if (!other.valid() || other.shape().elements() != 1) return std::nullopt;
+  return Fit{.form = Fit::Form::listed, .keys = other};
+}
+
 // Nodes whose results hold elements of their input, where they are numbers that are handed on.
 bool hands_on(const Node& node, std::uint32_t read) {
   const bool from_first = node.as<Cast>() || node.as<Identity>() || node.as<Reshape>() ||
@@ -164,6 +173,8 @@ class Follower {
   std::optional<Fit> follow(const Graph& graph, ValueId input) {
     found_.reset();
     seen_.clear();
+    const auto shape = graph.type(input).shape();
+    is_one_ = shape && shape->elements() == 1;
     waiting_.assign(1, {&graph, input, 0});
     while (!waiting_.empty()) {
       const Place place = waiting_.back();
@@ -191,6 +202,7 @@ class Follower {
     std::optional<Fit> fit = index_fit(*at.graph, node, use.read);
     if (!fit) fit = size_fit(node, use.read);
     if (!fit) fit = key_fit(*at.graph, node, use.read);
+    if (!fit && is_one_) fit = compared_fit(*at.graph, node, use.read);
     if (fit) meet(*fit, at.shift);
     if (const auto shift = constant_shift(*at.graph, node, use.read)) {
       hand_on(at, node, at.shift + *shift);
@@ -222,6 +234,7 @@ class Follower {
   }
 
   std::size_t left_;
+  bool is_one_ = false;  // element that the input has
   std::optional<Fit> found_;
   std::unordered_map<const Graph*, std::unordered_set<std::uint32_t>> seen_;
   std::vector<Place> waiting_;

@@ -407,10 +407,14 @@ Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
 
 namespace {
 
-// The shapes of inputs whose guess no name reaches, all free dimensions 1, as --shape takes them.
-// Inputs of any rank have `rank` dimensions.
+// A signal of so many samples is long enough for the models that want one.
+constexpr std::int64_t usual_samples = 512;
+
+// The shapes of inputs whose guess no name reaches, all free dimensions 1, as --shape takes them;
+// of input `signal` the last free one is usual_samples. Inputs of any rank have `rank` dimensions.
 std::vector<std::string> shapes_of_ones(const std::vector<ValueSpec>& specs,
-                                        const std::vector<InputValue>& inputs, std::size_t rank) {
+                                        const std::vector<InputValue>& inputs, std::size_t rank,
+                                        std::optional<std::size_t> signal = std::nullopt) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].guessed_shape || inputs[i].tensors.empty()) continue;
@@ -420,6 +424,11 @@ std::vector<std::string> shapes_of_ones(const std::vector<ValueSpec>& specs,
       if (spec.dims[k] < 0 &&
           (spec.symbols[k].empty() || inputs[i].guesses.contains(spec.symbols[k])))
         shape[k] = 1;
+    for (std::size_t k = shape.rank(); signal == i && k-- > 0;)
+      if (!spec.has_rank || spec.dims[k] < 0) {
+        shape[k] = usual_samples;
+        break;
+      }
     std::string text;
     for (const std::int64_t d : shape.dims()) text += cat(text.empty() ? "" : "x", d);
     texts.push_back(cat(spec.name, "=", text.empty() ? "scalar" : text));
@@ -459,6 +468,8 @@ std::vector<InputArgs> other_guesses(const InputArgs& args, const std::vector<Va
   if (!guesses.empty()) add(one, {});
   for (const std::size_t rank : {1, 2, 3, 4, 0})
     if (const auto shapes = shapes_of_ones(specs, inputs, rank); !shapes.empty()) add(one, shapes);
+  for (std::size_t i = 0; i < std::min(inputs.size(), most); ++i)
+    if (inputs[i].guessed_shape) add(one, shapes_of_ones(specs, inputs, 2, i));
   return others;
 }
 

@@ -54,7 +54,8 @@ Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
                                             double default_crop = 1, const Fits& fits = {});
 
 // `args` with other numbers for what was guessed of `inputs`, for models that the first guess does
-// not fit: one dimension the sum of two others (past and new tokens), all ones, other ranks.
+// not fit: one dimension the sum of two others (past and new tokens), all ones, other ranks, a
+// signal among ones.
 std::vector<InputArgs> other_guesses(const InputArgs& args, const std::vector<ValueSpec>& specs,
                                      const std::vector<InputValue>& inputs);
 

@@ -65,9 +65,13 @@ std::string guesses_text(const std::vector<InputValue>& inputs) {
 // With other guesses where the first ones do not fit the model.
 Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs, double crop,
                const Fits& fits) {
+  const bool is_guess = std::ranges::any_of(o.inputs, &InputValue::guessed_shape);
   const auto attempt = [&]() -> Status {
     QUERN_TRY(bind_inputs(*o.session, o.inputs));
-    return o.session->prepare(o.deadline);
+    QUERN_TRY(o.session->prepare(o.deadline));
+    // What a run alone finds out, such as the branch that is taken, may not go with a guess either.
+    return is_guess && !o.session->plan_info().memory.is_complete ? o.session->run_until(o.deadline)
+                                                                  : Status();
   };
   Status first = attempt();
   if (first.code() != Code::invalid_argument && first.code() != Code::invalid_model) return first;

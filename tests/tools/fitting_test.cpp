@@ -116,6 +116,22 @@ TEST_F(Fitting, TablesWantTheirKeys) {
             (std::vector<std::int64_t>{30, 10, 20, 30, 10}));
 }
 
+// A model for two rates of samples asks which one it is; tokens that are padding are another thing.
+TEST_F(Fitting, OneNumberIsWhatItIsComparedWith) {
+  const ValueId rate = integers({});
+  add(testing::named("Binary", "kind=equal"), {rate, number(16000)});
+  const auto fit = first_fit();
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->form, Fit::Form::listed);
+  EXPECT_EQ(fit->keys.span<std::int64_t>()[0], 16000);
+}
+
+TEST_F(Fitting, ManyNumbersAreNotWhatTheyAreComparedWith) {
+  const ValueId ids = integers({2, 3});
+  add(testing::named("Binary", "kind=equal"), {ids, number(0)});
+  EXPECT_EQ(first_fit(), std::nullopt);
+}
+
 TEST_F(Fitting, EndsWhereItsWorkDoes) {
   const ValueId ids = integers({3});
   ValueId x = ids;
@@ -130,6 +146,19 @@ TEST_F(Fitting, ConstantIndicesWantADimensionOfTheirSize) {
   add(Gather{}, {x, number(3)});
   add(Gather{}, {x, number(-6)});
   EXPECT_EQ(fits_of(graph_).least_dims.at("batch"), 6);
+}
+
+// Where a model refuses the first guess, one input may be a signal and all other sizes 1.
+TEST(OtherGuesses, AnInputMayBeASignal) {
+  const std::vector<ValueSpec> specs = {
+      {.name = "input", .dtype = DType::f32, .dims = {-1, -1}, .symbols = {"", ""}},
+      {.name = "state", .dtype = DType::f32, .dims = {2, -1, 128}, .symbols = {"", "", ""}}};
+  const auto inputs = make_inputs(specs, {}, {});
+  ASSERT_TRUE(inputs) << inputs.error().message();
+  std::set<std::vector<std::string>> shapes;
+  for (const InputArgs& other : other_guesses({}, specs, *inputs)) shapes.insert(other.shapes);
+  EXPECT_TRUE(shapes.contains({"input=1x1", "state=2x1x128"}));
+  EXPECT_TRUE(shapes.contains({"input=1x512", "state=2x1x128"}));
 }
 
 TEST(GeneratedTensors, KeepToTheirRange) {
