@@ -238,6 +238,7 @@ struct WasmArgs {
   std::string limits;                // a list, or a .json file
   int threads = 0;
   bool any_encoding = false;
+  bool guest_pictures = false;
   bool share_graphs = false;
   bool log = false;
   bool stats = false;

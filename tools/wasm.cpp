@@ -105,6 +105,7 @@ Result<Config> parse_limits(const std::string& text) {
 Status apply_options(const WasmArgs& args, TenantOptions& options) {
   if (args.threads > 0) options.threads = args.threads;
   if (args.any_encoding) options.any_encoding = true;
+  if (args.guest_pictures) options.guest_pictures = true;
   if (args.share_graphs) options.share_graphs = true;
   if (!args.target.empty()) {
     QUERN_ASSIGN(options.everywhere, parse_target(args.target));

@@ -294,6 +294,10 @@ void NodeImport::bad_choice(std::string_view name, std::string_view found,
 
 // ---- building ----------------------------------------------------------------------------------
 
+bool NodeImport::decodes_pictures() const {
+  return importer_.options_.decodes_pictures;
+}
+
 bool NodeImport::charge(std::size_t bytes) {
   if (!ok()) return false;
   Status s = importer_.budget_.charge(bytes);

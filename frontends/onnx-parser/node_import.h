@@ -153,6 +153,7 @@ class NodeImport {
   ValueType output_type(const Graph& body, std::size_t output) const;
 
   // ---- errors
+  bool decodes_pictures() const;  // ImportOptions
   // Charges memory to the budget of the import; false, with an error, where it is spent.
   bool charge(std::size_t bytes);
   bool ok() const { return status_.ok() && !poisoned_; }

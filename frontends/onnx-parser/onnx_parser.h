@@ -37,6 +37,7 @@ struct ImportOptions {
   std::size_t max_import_bytes = 0;
   // Ends the reading with its error; null: nothing does.
   const Stop* stop = nullptr;
+  bool decodes_pictures = true;  // if off, ImageDecoder is refused
   // The maximum nesting depth of graphs in attributes and of function calls.
   int max_depth = 32;
   // Receives one sentence per problem that prevents the import, at most `max_problems`.

@@ -9,6 +9,8 @@ namespace {
 
 // The extent is a node of its own, since memory for the pixels is planned by it.
 void import_image_decoder(NodeImport& n) {
+  if (!n.decodes_pictures())
+    return n.unsupported("decodes pictures by libraries of the system, which the host forbids");
   const DecodePicture op{.format = n.choice<PixelFormat>("pixel_format", "RGB",
                                                          {{"RGB", PixelFormat::rgb},
                                                           {"BGR", PixelFormat::bgr},

@@ -16,6 +16,7 @@ namespace {
 ImportOptions import_options(const OnnxOptions& options, const Stop& stop) {
   ImportOptions o;
   o.max_bytes = options.max_bytes;
+  o.decodes_pictures = options.decodes_pictures;
   o.stop = &stop;
   o.files = options.files == OnnxOptions::Files::read ? FileBytes::read : FileBytes::mapped;
   o.problems = options.problems;

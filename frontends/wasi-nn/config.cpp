@@ -141,6 +141,7 @@ constexpr Key keys[] = {
     {"math", R"("f32", "bf16", "bf16x3" or "auto")", &set_math},
     {"any_encoding", flag_wanted, &set_flag<&TenantOptions::any_encoding>},
     {"gpu_or_nothing", flag_wanted, &set_flag<&TenantOptions::gpu_or_nothing>},
+    {"guest_pictures", flag_wanted, &set_flag<&TenantOptions::guest_pictures>},
     {"share_graphs", flag_wanted, &set_flag<&TenantOptions::share_graphs>},
     {"everywhere", R"("cpu", "gpu", or null for where guests ask)", &set_everywhere},
     {"gpu", "the name of a device", &set_gpu},

@@ -47,7 +47,9 @@ GraphOptions after_reading(GraphOptions options, std::uint64_t bytes) {
 }
 
 OnnxOptions onnx_options(const GraphOptions& options) {
-  return {.files = options.files, .max_bytes = static_cast<std::size_t>(options.memory_limit)};
+  return {.files = options.files,
+          .max_bytes = static_cast<std::size_t>(options.memory_limit),
+          .decodes_pictures = options.decodes_pictures};
 }
 
 CompileOptions compile_options(const GraphOptions& options) {

@@ -34,6 +34,7 @@ struct GraphOptions {
   bool keep_bytes = false;                              // for has_bytes(), of load()
   std::shared_ptr<ThreadPool> thread_pool = nullptr;    // of runs on the CPU; null: OpenMP's
   Math math = Math::f32;
+  bool decodes_pictures = true;  // OnnxOptions::decodes_pictures
 };
 
 class SharedGraph {

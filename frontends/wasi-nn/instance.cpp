@@ -264,7 +264,8 @@ Error Instance::load_model(std::span<const Bytes> parts, Encoding encoding, Targ
   QUERN_NN_TRY(charges.begin(size));
 
   auto loaded = SharedGraph::load(
-      parts, tenant_->graph_options(target, account_->headroom(&Counts::resident_bytes)));
+      parts, tenant_->graph_options(target, account_->headroom(&Counts::resident_bytes),
+                                    Tenant::Source::guest));
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), nullptr, &charged));
@@ -277,7 +278,7 @@ Error Instance::load_shared(std::span<const Bytes> parts, std::uint64_t size, Ta
   ModelCharges own(account_, Reach::own);
   QUERN_NN_TRY(own.begin(size));
   std::shared_ptr<ChargedGraph> charged;
-  QUERN_NN_TRY(tenant_->share(parts, target, &charged));
+  QUERN_NN_TRY(tenant_->share(parts, target, Tenant::Source::guest, &charged));
   QUERN_NN_TRY(own.resident_bytes.set({Kind::models, charged->graph().held_bytes()}));
   return insert_graph(std::move(charged), std::move(own), graph);
 }

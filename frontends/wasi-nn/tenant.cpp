@@ -67,11 +67,13 @@ std::shared_ptr<Tenant> Tenant::create(TenantOptions options) {
   return std::shared_ptr<Tenant>(new Tenant(std::move(options)));
 }
 
-GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
+GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory, Source source) const {
   // A limit of 0 would be none.
   const std::uint64_t limit = memory == no_limit ? 0 : std::max<std::uint64_t>(memory, 1);
-  return {target(wanted),        options_.threads,     limit,        options_.gpu, options_.files,
-          options_.share_graphs, options_.thread_pool, options_.math};
+  return {
+      target(wanted),       options_.threads, limit,
+      options_.gpu,         options_.files,   options_.share_graphs,
+      options_.thread_pool, options_.math,    source == Source::host || options_.guest_pictures};
 }
 
 // Without a pool those of the executable, which the owner of the graph chose.
@@ -144,7 +146,7 @@ Error Tenant::add_loaded(const std::string& name, Result<std::shared_ptr<SharedG
 Error Tenant::add_shared(const std::string& name, Bytes bytes, Target target) {
   const auto began = processor_time();
   std::shared_ptr<ChargedGraph> charged;
-  Error error = share({&bytes, 1}, target, &charged);
+  Error error = share({&bytes, 1}, target, Source::host, &charged);
   const auto time = processor_time() - began;
   if (error.ok()) error = add_charged(name, std::move(charged));
   account_->note({.loads = Activity::one(error.code), .load_time = time});
@@ -188,14 +190,14 @@ std::shared_ptr<ChargedGraph> Tenant::same(std::span<const Bytes> parts, Target 
   return nullptr;
 }
 
-Error Tenant::share(std::span<const Bytes> parts, Target wanted,
+Error Tenant::share(std::span<const Bytes> parts, Target wanted, Source source,
                     std::shared_ptr<ChargedGraph>* graph) {
   const Target target = this->target(wanted);
   if ((*graph = same(parts, target))) return {};
   ModelCharges charges(account_);
   QUERN_NN_TRY(charges.begin(total_bytes(parts)));
-  auto loaded =
-      SharedGraph::load(parts, graph_options(target, account_->headroom(&Counts::resident_bytes)));
+  auto loaded = SharedGraph::load(
+      parts, graph_options(target, account_->headroom(&Counts::resident_bytes), source));
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), nullptr, &charged));

@@ -62,6 +62,7 @@ struct TenantOptions {
   int threads = 0;                   // of a compute; 0, or too many: the usable CPUs
   bool any_encoding = false;         // take ONNX bytes whatever encoding the guest names
   bool gpu_or_nothing = false;       // if off, the CPU is used if there is no GPU
+  bool guest_pictures = false;       // models that guests load may decode pictures
   bool share_graphs = false;         // models of the same bytes and target are one graph
   Math math = Math::f32;             // of products of matrices on the CPU
   std::optional<Target> everywhere;  // the target of all models, whatever a guest asks for
@@ -98,13 +99,17 @@ class Tenant {
 
   const TenantOptions& options() const { return options_; }
   const std::shared_ptr<Account>& account() const { return account_; }
+  // Who brought the bytes of a model.
+  enum class Source : std::uint8_t { host, guest };
   // The options for a graph that asks for `target`, limited to `memory` bytes.
-  GraphOptions graph_options(Target target, std::uint64_t memory) const;
+  GraphOptions graph_options(Target target, std::uint64_t memory,
+                             Source source = Source::host) const;
   // The options for sessions of any graph, the tenant's own or of another.
   SessionOptions session_options() const;
   // With share_graphs: the graph that this tenant has of the same bytes and target, or a new one,
   // which is charged to the tenant. Errors: too_large, and those of SharedGraph::load().
-  Error share(std::span<const Bytes> parts, Target target, std::shared_ptr<ChargedGraph>* graph);
+  Error share(std::span<const Bytes> parts, Target target, Source source,
+              std::shared_ptr<ChargedGraph>* graph);
   Target target(Target wanted) const { return options_.everywhere.value_or(wanted); }
   // Errors: not_found.
   Error find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const;

@@ -326,7 +326,9 @@ TEST(Tune, TriesStripesOfALargeArenaOnce) {
   EXPECT_EQ(row->candidates[0].entry, "whole");
   EXPECT_EQ(row->entry != "whole", report.stripes > 0);
   EXPECT_EQ(plan.arena_bytes<plan_of(usual).arena_bytes, report.stripes> 0);
-  if (report.stripes > 0) EXPECT_LT(report.striped_us, report.whole_us);
+  if (report.stripes > 0) {
+    EXPECT_LT(report.striped_us, report.whole_us);
+  }
 }
 
 TEST(Tune, WhatIsNotMeasuredInTimeStaysAsItIs) {

@@ -77,7 +77,9 @@ TEST(Pictures, WithoutLibrariesBmpAndPnmRemain) {
   for (const PictureFile& row : squares) {
     const auto extent = pictures::extent_of(read_file(row.file));
     EXPECT_EQ(extent.has_value(), row.package.empty()) << row.file;
-    if (!extent) EXPECT_CONTAINS(extent.error().message(), "QUERN_PICTURES is off");
+    if (!extent) {
+      EXPECT_CONTAINS(extent.error().message(), "QUERN_PICTURES is off");
+    }
   }
 }
 

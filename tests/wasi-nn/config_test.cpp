@@ -39,7 +39,7 @@ TEST(Config, HasAllLimitsAndOptions) {
   const Config c = must_read(R"( {
     "graphs": 1, "contexts": 2, "model_bytes": 3, "tensor_bytes": 18446744073709551615,
     "resident_bytes": 5, "parallel_computes": 0, "deadline_ms": 50, "targets": ["gpu"],
-    "names_only": true, "threads": 3, "any_encoding": true, "gpu_or_nothing": true, "share_graphs": true, "thread_pool": true, "weight": 9, "math": "bf16",
+    "names_only": true, "threads": 3, "any_encoding": true, "gpu_or_nothing": true, "guest_pictures": true, "share_graphs": true, "thread_pool": true, "weight": 9, "math": "bf16",
     "everywhere": "gpu", "gpu": "vulkan:two words", "models": {"a": "a.onnx", "\u00e4\n": "/b"}
   } )");
   EXPECT_EQ(c.options.limits.most, (Counts{1, 2, 3, no_limit, 5, 0}));
@@ -47,7 +47,8 @@ TEST(Config, HasAllLimitsAndOptions) {
   EXPECT_EQ(c.options.limits.targets, 0b10);
   EXPECT_TRUE(c.options.limits.names_only);
   EXPECT_EQ(c.options.threads, 3);
-  EXPECT_TRUE(c.options.any_encoding && c.options.gpu_or_nothing && c.options.share_graphs);
+  EXPECT_TRUE(c.options.any_encoding && c.options.gpu_or_nothing && c.options.share_graphs &&
+              c.options.guest_pictures);
   EXPECT_TRUE(c.shares_threads);
   EXPECT_EQ(c.weight, 9);
   EXPECT_EQ(c.options.math, Math::bf16);
@@ -60,7 +61,8 @@ TEST(Config, LeavesWhatItDoesNotName) {
   const Config none = must_read("{}");
   EXPECT_EQ(none.options.limits.most, usual_limits().most);
   EXPECT_EQ(none.options.limits.targets, usual_limits().targets);
-  EXPECT_FALSE(none.options.limits.names_only || none.options.any_encoding);
+  EXPECT_FALSE(none.options.limits.names_only || none.options.any_encoding ||
+               none.options.guest_pictures);
   const Config lifted = must_read(
       R"({"graphs":null,"contexts":null,"deadline_ms":null,"threads":null,"everywhere":null,)"
       R"("targets":[]})");

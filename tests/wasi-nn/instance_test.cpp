@@ -530,6 +530,29 @@ TEST(Limits, NamesOnlyRefusesModelsOfGuests) {
   EXPECT_TRUE(instance->load_by_name("x", &graph).ok());
 }
 
+TEST(Limits, PicturesOfGuestsAreTheHostsToAllow) {
+  onnx::GraphParts g;
+  g.inputs = {onnx::value("x", onnx::u8, {"N"})};
+  g.nodes = {onnx::node("ImageDecoder", {"x"}, {"y"})};
+  g.outputs = {onnx::value("y", onnx::u8, {"H", "W", "3"})};
+  const std::string model = onnx::make_model(g, 20);
+  for (const bool are_shared : {false, true})
+    for (const bool are_allowed : {false, true}) {
+      TenantOptions options;
+      options.share_graphs = are_shared;
+      options.guest_pictures = are_allowed;
+      const auto instance = Instance::create(Tenant::create(options));
+      const Bytes part = as_bytes(model);
+      Handle graph = 0;
+      const Error error = instance->load({&part, 1}, Encoding::onnx, Target::cpu, &graph);
+      EXPECT_EQ(error.ok(), are_allowed) << error.text;
+      if (!are_allowed) {
+        EXPECT_CONTAINS(error.text, "which the host forbids");
+      }
+      EXPECT_TRUE(instance->tenant().add_bytes("x", as_bytes(model)).ok());
+    }
+}
+
 TEST(Limits, SayWhichTargetsMayBeUsed) {
   Limits limits;
   limits.targets = 1 << static_cast<unsigned>(Target::cpu);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/vocabulary/multiples.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 
 namespace quern::tools {

@@ -7,7 +7,9 @@
 
 #include <quern/tensor.h>
 
-#include "graph/ops/conv.h"
+namespace quern {
+struct Conv;  // graph/ops/conv.h
+}  // namespace quern
 
 namespace quern::tools {
 

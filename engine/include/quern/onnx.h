@@ -26,6 +26,8 @@ struct OnnxOptions {
   std::size_t max_bytes = 0;
   // When reading ends with timed_out.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // If off, ImageDecoder is refused: libraries of the system decode most formats of its pictures.
+  bool decodes_pictures = true;
   // Operators of the host; null: none.
   std::shared_ptr<const CustomOps> ops = nullptr;
   // Memory for what reading keeps, and warnings; null: the system's, and none.

@@ -47,7 +47,8 @@ QUERN_STRUCT_SIZES(quern_nn_limits);
 QUERN_STRUCT_SIZES(quern_nn_tenant_options, offsetof(quern_nn_tenant_options, everywhere),
                    offsetof(quern_nn_tenant_options, share_graphs),
                    offsetof(quern_nn_tenant_options, thread_pool),
-                   offsetof(quern_nn_tenant_options, math));
+                   offsetof(quern_nn_tenant_options, math),
+                   offsetof(quern_nn_tenant_options, guest_pictures));
 QUERN_STRUCT_SIZES(quern_nn_guest);
 
 }  // namespace quern::c_api

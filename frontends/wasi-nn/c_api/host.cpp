@@ -90,6 +90,7 @@ Error read_options(const quern_nn_tenant_options* given, TenantOptions* options)
   options->threads = value.threads;
   options->any_encoding = value.any_encoding != 0;
   options->gpu_or_nothing = value.gpu_or_nothing != 0;
+  options->guest_pictures = value.guest_pictures != 0;
   options->share_graphs = value.share_graphs != 0;
   options->read_folder = &read_prompt_folder;
   if (value.gpu) options->gpu = value.gpu;

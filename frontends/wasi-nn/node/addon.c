@@ -155,6 +155,7 @@ static napi_value tenant_create(napi_env env, napi_callback_info info) {
   options.threads = (int32_t)option(env, c.values[0], "threads", 0);
   options.any_encoding = option(env, c.values[0], "anyEncoding", 0) != 0;
   options.share_graphs = option(env, c.values[0], "shareGraphs", 0) != 0;
+  options.guest_pictures = option(env, c.values[0], "guestPictures", 0) != 0;
   options.gpu_or_nothing = option(env, c.values[0], "gpuOrNothing", 0) != 0;
   options.everywhere = (quern_nn_target)option(env, c.values[0], "everywhere", QUERN_NN_AS_ASKED);
   if (!failed(env, quern_nn_tenant_create(&options, &tenant)))

@@ -25,7 +25,7 @@ export class Tenant {
   #tenant;
 
   // Limits (graphs, contexts, modelBytes, tensorBytes, residentBytes, parallelComputes, deadlineMs,
-  // namesOnly, targets as an array), threads, anyEncoding, gpuOrNothing, shareGraphs, and
+  // namesOnly, targets as an array), threads, anyEncoding, gpuOrNothing, shareGraphs, guestPictures, and
   // everywhere: the target on which models run whatever guests ask for.
   constructor(options = {}) {
     this.#tenant = addon.tenantCreate(plain(options));

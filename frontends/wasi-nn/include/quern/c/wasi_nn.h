@@ -117,12 +117,13 @@ typedef struct quern_nn_tenant_options {
   /* Of threads of quern's: the tenant's part, compared with others that share them, from 1 to
    * 1,000,000; 0: 1. */
   int32_t weight;
-  const char* math; /* of products on the CPU: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
+  const char* math;       /* of products on the CPU: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
+  int32_t guest_pictures; /* models that guests load may decode pictures (ImageDecoder) */
 } quern_nn_tenant_options;
 #define QUERN_NN_TENANT_OPTIONS_INIT                                                              \
   {                                                                                               \
     sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0, NULL, \
-        0, NULL                                                                                   \
+        0, NULL, 0                                                                                \
   }
 
 /* One customer of a host: named models, limits and usage. */
