@@ -40,6 +40,7 @@ void visit(Io& io, CompileOptions& o) {
   io.flag(o.order);
   io.flag(o.alias);
   io.flag(o.scratch);
+  io.flag(o.stripes);
   io.choice(o.math, static_cast<unsigned>(Math::automatic) + 1, "math");
   io.choice(o.denormals, static_cast<unsigned>(Denormals::keep) + 1, "denormals");
   io.text(o.implementation);
@@ -125,7 +126,7 @@ void visit(Io& io, PlanEntry& plan) {
   io.number(plan.slot_count);
   io.flag(plan.order);
   io.flag(plan.scratch);
-  io.flag(plan.channels_last);
+  io.choice(plan.stripes, static_cast<unsigned>(Stripes::cache) + 1, "stripes");
   io.text(plan.graph);
   io.list(plan.memories, 50, [&](lowering::MemoryChoice& choice) { visit(io, choice); });
 }

@@ -24,7 +24,7 @@ namespace quern::artefact {
 
 // As PNG's: a byte above 127, and line ends of both kinds, which a transfer as text would change.
 inline constexpr std::string_view magic = "\x89QUERN\r\n";
-inline constexpr std::uint32_t format_version = 2;
+inline constexpr std::uint32_t format_version = 3;
 // Raised when a packed layout changes its bytes without a change of its key.
 inline constexpr std::uint32_t layout_version = 1;
 inline constexpr std::size_t header_bytes = 72;
@@ -72,7 +72,8 @@ struct PlanEntry {
   std::vector<Slot> outputs;
   std::vector<SlotRef> results;
   std::uint32_t slot_count = 0;
-  bool order = true, scratch = true, channels_last = false;
+  bool order = true, scratch = true;
+  Stripes stripes = Stripes::none;
   std::string graph;
   std::vector<lowering::MemoryChoice> memories;
 };

@@ -176,7 +176,7 @@ class FilePlans final : public SavedPlans {
     }
     saved.recipe.order = plan.order;
     saved.recipe.scratch = plan.scratch;
-    saved.recipe.channels_last = plan.channels_last;
+    saved.recipe.stripes = plan.stripes;
     saved.recipe.memories = plan.memories;
     return std::optional<SavedPlan>(std::move(saved));
   }

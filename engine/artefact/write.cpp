@@ -211,7 +211,7 @@ class Maker {
     plan.slot_count = static_cast<std::uint32_t>(s.slot_count);
     plan.order = recipe.order;
     plan.scratch = recipe.scratch;
-    plan.channels_last = recipe.channels_last;
+    plan.stripes = recipe.stripes;
     plan.memories = recipe.memories;
     plan.graph = text_of(recipe.graph);
     keep_choices(*node.program);

@@ -299,10 +299,11 @@ PlanTree::Planned PlanTree::build_saved(SavedPlan saved, std::span<const Runtime
   LowerOptions lowering = lower_options(team, stop);
   lowering.order = recipe.order;
   lowering.scratch = recipe.scratch;
-  lowering.channels_last = recipe.channels_last;
+  lowering.stripes = recipe.stripes;
   lowering.recipe = &recipe;
   PackedFormats formats;
-  if (recipe.channels_last) lowering.formats = &formats;  // in stripes, as lower_in_stripes() does
+  if (recipe.stripes != Stripes::none)
+    lowering.formats = &formats;  // in stripes, as lower_in_stripes() does
   saved.segment.dynamic_output.assign(saved.segment.outputs.size(), false);
   auto program = lower_with(recipe.graph, lowering,
                             options_.maker ? options_.maker->place() : lowering::place_plainly);

@@ -71,6 +71,7 @@ struct PlanOptions {
   bool order = true;
   bool alias = true;
   bool scratch = true;             // ignored if `memory_limit` cannot be met otherwise
+  bool stripes = false;            // chains may be in stripes without a limit that asks for them
   bool half_products = false;      // operands of products may be rounded to f16
   Math math = Math::f32;           // of products where it is faster than f32
   bool convolve_integers = false;  // convolutions of integers that are dequantised, on the CPU

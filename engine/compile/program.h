@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <quern/executable.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
 
@@ -94,6 +95,7 @@ struct Program {
   bool order_is_optimal = false;  // proven
   bool is_searched = true;        // false: order and offsets are those of a list, to bound the time
   Team team;
+  Stripes stripes = Stripes::none;                // chains of nodes
   std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
   // The memory of a device that has its own.
   MemoryProblem device_problem;

@@ -21,6 +21,11 @@ Address address_for(const Graph& g, const Node& n, std::size_t input) {
   return v.uses.size() + v.handed_out == 1 ? Address::any : Address::aligned;
 }
 
+// As the stripes of one node do; all others are of whole tensors.
+bool shares_weights(const Graph& g, const Node& n) {
+  return n.inputs.size() > 1 && n.inputs[1] != no_value && g.value(n.inputs[1]).uses.size() > 1;
+}
+
 void describe(const Node& node, const KernelRequest& request, Step& s) {
   s.node = node.name;
   s.op = std::string(request.def().name);
@@ -51,8 +56,13 @@ Status KernelLowering::lower(NodeId id, const GpuTarget* gpu) {
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
   for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
+  CpuTarget target = target_;
+  if (stripes_ == Stripes::cache && !shares_weights(graph_, n)) {
+    target.channels_last = false;
+    target.formats = nullptr;
+  }
   const KernelRequest request{n.op,       n.name,   inputs, outputs, {wanted.get(), outputs.size()},
-                              n.post_ops, operands, target_};
+                              n.post_ops, operands, target};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request, gpu));
   QUERN_ASSIGN(std::vector<Place> results, add_step(id, request, choice));
   for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)

@@ -21,6 +21,7 @@ class KernelLowering {
       : graph_(graph),
         dynamic_outputs_(options.dynamic_outputs),
         target_(cpu_target(options)),
+        stripes_(options.stripes),
         flush_denormals_(options.flush_denormals && !options.reference_only),
         unallocated_(unallocated),
         places_(places),
@@ -64,6 +65,7 @@ class KernelLowering {
   const Graph& graph_;
   std::span<const bool> dynamic_outputs_;  // of the graph
   CpuTarget target_;
+  Stripes stripes_;
   bool flush_denormals_;
   UnallocatedProgram& unallocated_;
   ValuePlaces& places_;

@@ -246,6 +246,7 @@ class Lowering final : public RegionCompiler {
   Result<std::unique_ptr<Program>> finish() {
     auto program = std::make_unique<Program>();
     program->team = options_.team;
+    program->stripes = options_.stripes;
     for (ValueId v : g_.inputs()) program->inputs.push_back(places_.type(v));
     for (ValueId v : g_.outputs()) program->outputs.push_back(places_.type(v));
     program->fallbacks = kernels_.selector().fallbacks();
@@ -256,7 +257,7 @@ class Lowering final : public RegionCompiler {
     ArenaOptions arenas{.strategy = options_.strategy,
                         .order = options_.order,
                         .alias = options_.alias,
-                        .inner_alignment = options_.channels_last ? row_alignment : 0,
+                        .inner_alignment = options_.stripes != Stripes::none ? row_alignment : 0,
                         .device_alignment = backend ? backend->alignment() : 0,
                         .place = place_,
                         .stop = options_.stop,
@@ -270,7 +271,7 @@ class Lowering final : public RegionCompiler {
       recipe->graph = g_.clone();
       recipe->order = options_.order;
       recipe->scratch = options_.scratch;
-      recipe->channels_last = options_.channels_last;
+      recipe->stripes = options_.stripes;
       program->recipe = std::move(recipe);
     }
     if (options_.meanings) *options_.meanings = std::move(meanings);

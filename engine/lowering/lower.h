@@ -30,8 +30,8 @@ struct LowerOptions {
   bool order = true;    // steps may run in another order than the graph's
   bool alias = true;    // a result may be written directly into another buffer, which avoids copies
   bool scratch = true;  // kernels may use scratch memory where that makes them faster
-  bool channels_last = false;  // see CpuTarget, as for `formats`
-  PackedFormats* formats = nullptr;
+  Stripes stripes = Stripes::none;   // of the graph's chains
+  PackedFormats* formats = nullptr;  // see CpuTarget; of stripes
   WeightStore* weights = nullptr;
   Backend* backend = nullptr;   // of the device; null: the CPU
   bool half_products = false;   // operands of products may be rounded to f16

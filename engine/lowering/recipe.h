@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "engine/compile/program.h"
 #include "engine/lowering/schedule.h"
 #include "graph/graph.h"
 
@@ -16,7 +17,7 @@ struct Recipe {
   Graph graph;        // static, after passes, in stripes if there are any
   bool order = true;  // as in LowerOptions
   bool scratch = true;
-  bool channels_last = false;
+  Stripes stripes = Stripes::none;
   // Of a device with memory of its own and of the host, or of the host alone.
   std::vector<lowering::MemoryChoice> memories;
 };

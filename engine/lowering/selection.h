@@ -16,7 +16,7 @@ inline CpuTarget cpu_target(const LowerOptions& options) {
           options.weights,
           options.scratch,
           options.flush_denormals,
-          options.channels_last,
+          options.stripes != Stripes::none,
           options.formats,
           options.entry,
           options.measured};

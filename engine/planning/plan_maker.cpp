@@ -59,9 +59,18 @@ Result<std::unique_ptr<Program>> lower_to_bind(const PlanTree& tree, const Graph
 
 Result<std::unique_ptr<Program>> lower_within_limits(const PlanTree& tree, const Graph& graph,
                                                      LowerOptions lowering) {
+  CachedStripes cached;
+  if (tree.options().stripes) {
+    QUERN_ASSIGN(cached, lower_in_cached_stripes(graph, lowering, tree.options().memory_limit));
+    if (cached.program && !tree.check_memory(*cached.program).ok()) cached = {};
+    if (cached.is_smaller) return std::move(cached.program);
+  }
   std::vector<StepMeaning> meanings;
   lowering.meanings = &meanings;
   QUERN_ASSIGN(auto program, lower(graph, lowering));
+  if (cached.program && arena_bytes(*cached.program) <= arena_bytes(*program))
+    return std::move(cached.program);
+  cached = {};  // and the packed weights that only it uses
   QUERN_ASSIGN(auto forced, lower_in_forced_stripes(graph, lowering, *program));
   if (forced) return forced;
   lowering.meanings = nullptr;
@@ -154,6 +163,8 @@ Result<PlanOptions> searching_plan_options(const CompileOptions& options,
                                            const DeviceInfo& device) {
   PlanOptions plan = plan_options(options, device);
   plan.maker = &plan_maker();
+  plan.stripes =
+      options.stripes && team_of_run(options.threads, options.thread_pool.get()).threads == 1;
   if (options.strategy.empty()) return plan;
   plan.strategy = find_strategy(options.strategy);
   if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());

@@ -15,10 +15,15 @@
 #include "engine/compile/ledger.h"
 #include "engine/planning/lower.h"
 #include "engine/vocabulary/content_hash.h"
+#include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/conv.h"
+#include "graph/stripes/cached.h"
 #include "graph/stripes/rewrite.h"
 #include "graph/stripes/search.h"
 #include "graph/text.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/winograd.h"
 
 namespace quern {
 namespace {
@@ -34,7 +39,7 @@ class Attempts {
         rows_(graph),
         search_(rows_, limits_.scratch, options.stop, limits_.operand) {
     options_.order = false;  // that of the stripes
-    options_.channels_last = true;
+    options_.stripes = Stripes::limit;
     options_.formats = &formats_;
     for (ValueId v : graph.outputs())
       outputs_ += TensorType{graph.type(v).dtype, *graph.type(v).shape()}.bytes();
@@ -199,7 +204,108 @@ std::int64_t forced_percent() {
   return answer;
 }
 
+// The bytes of the second-level cache of a core, or what QUERN_CACHE in the environment says, for
+// tests: then chains are taken whatever they gain.
+stripes::CacheModel cache_here() {
+  static const stripes::CacheModel here = [] {
+    stripes::CacheModel model;
+    const char* text = std::getenv("QUERN_CACHE");
+    const long long wanted = text ? std::atoll(text) : 0;
+    if (wanted > 0)
+      model = {.bytes = static_cast<std::uint64_t>(wanted),
+               .call = 0,
+               .least_rows = 1,
+               .least_ratio = 0,
+               .least_gain = 0};
+    else if (const std::size_t bytes = platform::second_level_cache(); bytes > 0)
+      model.bytes = bytes;
+    return model;
+  }();
+  return here;
+}
+
+TensorType type_of(const Graph& graph, ValueId v) {
+  return {graph.type(v).dtype, *graph.type(v).shape()};
+}
+
+stripes::NodeWork work_of(const Graph& graph, const Node& node, const LowerOptions& options) {
+  const auto types = [&](std::span<const ValueId> values) {
+    std::vector<TensorType> list;
+    for (ValueId v : values)
+      list.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(graph, v));
+    return list;
+  };
+  const auto inputs = types(node.inputs);
+  const auto outputs = types(node.outputs);
+  const Cost cost = cost_of(node.op, inputs, outputs);
+  const auto* conv = node.as<Conv>();
+  const bool is_for_whole = conv && options.scratch && options.use_onednn &&
+                            faster_by_winograd(*conv, inputs[1].shape, outputs[0].shape);
+  return {cost.flops, cost.bytes, is_for_whole};
+}
+
+// A number of bytes that the arena of whole tensors has at least: a kernel that goes over windows
+// reads one value while it writes another.
+std::uint64_t least_of_whole(const stripes::RowGraph& rows) {
+  const Graph& g = rows.graph();
+  std::uint64_t most = 0;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const Node& n = rows.node(at);
+    if (!n.op.is<Conv>()) continue;
+    const bool is_in_arena = g.value(n.inputs[0]).producer != no_node;
+    const std::uint64_t read = is_in_arena ? type_of(g, n.inputs[0]).bytes() : 0;
+    most = std::max(most, read + type_of(g, n.outputs[0]).bytes());
+  }
+  return most;
+}
+
+// False where all that a node reads or makes stays in the cache anyway: then nothing is looked at.
+bool leaves(const Graph& graph, std::uint64_t cache) {
+  for (std::uint32_t v = 0; v < graph.value_count(); ++v) {
+    const Value& value = graph.value(ValueId{v});
+    if (value.producer != no_node && !value.uses.empty() &&
+        type_of(graph, ValueId{v}).bytes() > cache / 4)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+Result<CachedStripes> lower_in_cached_stripes(const Graph& graph, LowerOptions options,
+                                              std::size_t memory_limit) {
+  const stripes::CacheModel cache = cache_here();
+  CachedStripes none;
+  if (options.backend || options.reference_only || forced_percent() >= 0 ||
+      !leaves(graph, cache.bytes))
+    return none;
+  std::string work;
+  if (options.measured) {
+    work = plan_work(graph, options);
+    const std::string_view entry = options.measured->entry_for(work);
+    if (!entry.empty() && entry != cached_stripes_entry) return none;
+  }
+  const stripes::RowGraph rows(graph);
+  std::vector<stripes::NodeWork> works;
+  for (std::size_t at = 0; at < rows.size(); ++at)
+    works.push_back(work_of(graph, rows.node(at), options));
+  const std::vector<stripes::Chain> chains = stripes::chains_for_cache(rows, works, cache);
+  if (chains.empty()) return none;
+  QUERN_ASSIGN(const Graph striped, stripes::in_stripes(rows, chains));
+  QUERN_TRY(check_room(striped, CompilePhase::lowering, memory_limit));
+  PackedFormats formats;
+  options.order = false;  // that of the stripes
+  options.stripes = Stripes::cache;
+  options.formats = &formats;
+  // A search would take most of the time of a plan, for the last bytes of an arena that is smaller
+  // anyway.
+  if (!options.strategy) options.strategy = find_strategy("greedy-by-size");
+  CachedStripes found;
+  QUERN_ASSIGN(found.program, lower(striped, options));
+  found.program->work = std::move(work);
+  found.is_smaller = arena_bytes(*found.program) <= least_of_whole(rows);
+  return found;
+}
 
 Result<std::unique_ptr<Program>> lower_in_forced_stripes(const Graph& graph,
                                                          const LowerOptions& options,

@@ -49,6 +49,21 @@ Result<std::unique_ptr<Program>> lower_in_measured_stripes(const Graph& graph,
                                                            const LowerOptions& options,
                                                            StripeLimits limits, Program& whole);
 
+// What a tuning says of a plan in the stripes of lower_in_cached_stripes().
+inline constexpr std::string_view cached_stripes_entry = "stripes=cache";
+
+struct CachedStripes {
+  std::unique_ptr<Program> program;  // null: whole tensors are as fast, by the model, or measured
+  bool is_smaller =
+      false;  // its arena is no larger than that of whole tensors can be; false: maybe
+};
+
+// On the CPU, in stripes whose rows stay in the second-level cache where the model of
+// graph/stripes/cached.h says that this is faster: it has one thread in mind. `memory_limit`: bytes
+// that tables of compiling may take; 0: any.
+Result<CachedStripes> lower_in_cached_stripes(const Graph& graph, LowerOptions options,
+                                              std::size_t memory_limit);
+
 // For tests: with QUERN_STRIPES=P in the environment, read once, every plan takes at most P percent
 // of the way from its smallest arena to that of `whole`. Null: the variable is not set, or the plan
 // has no stripes.

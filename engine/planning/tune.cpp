@@ -6,6 +6,7 @@
 // back, until the whole run is faster, or nothing is left. Then plans in stripes of rows are tried,
 // whose maps stay in the second-level cache.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -190,7 +191,9 @@ class Tuner {
 
  private:
   Result<Runner> runner(const std::string& entry, const Tuning& tuning) const {
-    CompileOptions o = options_;
+    return runner(entry, tuning, options_);
+  }
+  Result<Runner> runner(const std::string& entry, const Tuning& tuning, CompileOptions o) const {
     if (!entry.empty()) o.implementation = entry;
     o.tuning = std::make_shared<const Tuning>(tuning);
     o.deadline = std::min(o.deadline, how_.deadline);
@@ -293,32 +296,46 @@ class Tuner {
   // Plans in stripes of rows, where whole tensors leave the second-level cache of a core. The
   // tuning holds what implementations were chosen.
   Status measure_stripes() {
-    QUERN_ASSIGN(Runner whole, runner("", tuning_));
+    CompileOptions in_whole = options_;
+    in_whole.stripes = false;
+    QUERN_ASSIGN(Runner whole, runner("", tuning_, in_whole));
     const std::string& work = whole.plan().work;
     if (work.empty() || tuning_.find(work) || whole.plan().arena_bytes < least_arena) return {};
     Tuning::Row row{work, std::string(whole_tensors), {}};
-    double gain = 0;
+    QUERN_ASSIGN(Runner usual, runner("", tuning_));
+    if (usual.plan().stripes == Stripes::cache) {
+      tell("stripes of rows that stay in the cache");
+      QUERN_TRY(compare(whole, usual, std::string(cached_stripes_entry), row));
+    }
     for (const unsigned percent : {85U, 70U, 55U, 40U}) {
       tell(cat("stripes of rows in ", percent, " % of the arena"));
       Tuning t = tuning_;
       t.set({work, stripes_entry(percent), {}});
       QUERN_ASSIGN(Runner striped, runner("", t));
       if (striped.plan().arena_bytes >= whole.plan().arena_bytes) break;  // none are so low
-      QUERN_ASSIGN(const auto times, side_by_side(whole, striped, how_));
-      const auto& [before, after] = times;
-      if (row.candidates.empty()) row.candidates.push_back({row.entry, before.run});
-      row.candidates.push_back({stripes_entry(percent), after.run});
-      if (before.run - after.run <= std::max(gain, least_gain * before.run)) continue;
-      gain = before.run - after.run;
-      row.entry = stripes_entry(percent);
-      report_.stripes = percent;
-      report_.whole_us = before.run;
-      report_.striped_us = after.run;
+      QUERN_TRY(compare(whole, striped, stripes_entry(percent), row));
     }
     if (row.candidates.empty()) return {};
     ++report_.measured;
     report_.changed += report_.stripes ? 1U : 0U;
     tuning_.set(std::move(row));
+    return {};
+  }
+
+  // Keeps what a plan in stripes takes, and the entry if it gains most so far.
+  Status compare(Runner& whole, Runner& striped, const std::string& entry, Tuning::Row& row) {
+    QUERN_ASSIGN(const auto times, side_by_side(whole, striped, how_));
+    const auto& [before, after] = times;
+    if (row.candidates.empty()) row.candidates.push_back({row.entry, before.run});
+    row.candidates.push_back({entry, after.run});
+    const double most = report_.stripes ? report_.whole_us - report_.striped_us : 0;
+    if (before.run - after.run <= std::max(most, least_gain * before.run)) return {};
+    row.entry = entry;
+    const double share = static_cast<double>(striped.plan().arena_bytes) /
+                         static_cast<double>(whole.plan().arena_bytes);
+    report_.stripes = static_cast<unsigned>(std::ceil(100 * share));
+    report_.whole_us = before.run;
+    report_.striped_us = after.run;
     return {};
   }
 

@@ -608,6 +608,7 @@ PlanInfo Session::plan_info() const {
     info.plain_lower_bound += p.plain_bound;
     info.order_is_optimal &= p.order_is_optimal;
     info.is_searched &= p.is_searched;
+    info.stripes = std::max(info.stripes, p.stripes);
     if (info.segments == 1) info.work = p.work;
   }
   const auto& impl = impl_->executable->impl();

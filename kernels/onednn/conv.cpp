@@ -7,6 +7,7 @@
 #include "graph/ops/windows.h"
 #include "kernels/contract/conv_parts.h"
 #include "kernels/contract/openmp.h"
+#include "kernels/contract/winograd.h"
 #include "kernels/cpu/conv_depthwise.h"
 #include "kernels/cpu/conv_rows.h"
 #include "kernels/onednn/onednn.h"
@@ -283,25 +284,25 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
 // only instruction set for which oneDNN has it, and only before 3.0), unless its larger weights
 // would dominate the cost. With fewer channels that holds for maps up to 128x128. Its scratch
 // memory is several times as large as the operands.
-bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
+bool wins_by_winograd(const Window& window, const Shape& weights, const Shape& dst,
+                      std::int64_t group) {
   constexpr std::int64_t most_weights = std::int64_t{256} * 256 * 9;
   constexpr std::int64_t many_products = std::int64_t{64} * 64;  // of channels
-  if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
-  const std::int64_t products = s.weights[0] * s.weights[1];
+  if (QUERN_ONEDNN_3 || group != 1 || dst.rank() != 4) return false;
+  const std::int64_t products = weights[0] * weights[1];
   const auto all = [](const Ints& list, std::int64_t v) {
     return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });
   };
-  return s.weights[2] == 3 && s.weights[3] == 3 && all(window.strides, 1) &&
-         all(window.dilations, 1) && s.weights[0] >= 24 && s.weights[1] >= 32 &&
-         s.weights.elements() <= most_weights && s.dst[2] >= 13 && s.dst[3] >= 13 &&
-         products >= many_products / 2 &&
-         (products >= many_products || s.dst[2] * s.dst[3] <= std::int64_t{128} * 128);
+  return weights[2] == 3 && weights[3] == 3 && all(window.strides, 1) && all(window.dilations, 1) &&
+         weights[0] >= 24 && weights[1] >= 32 && weights.elements() <= most_weights &&
+         dst[2] >= 13 && dst[3] >= 13 && products >= many_products / 2 &&
+         (products >= many_products || dst[2] * dst[3] <= std::int64_t{128} * 128);
 }
 
 bool takes_winograd(const KernelRequest& r, const Window& window, const ConvShapes& s, Form form) {
   const bool is_possible = r.target.scratch && !r.target.channels_last && r.dtype(0) == DType::f32;
   if (!is_possible || form == Form::direct) return false;
-  return form == Form::winograd || wins_by_winograd(window, s, r.as<Conv>().group);
+  return form == Form::winograd || wins_by_winograd(window, s.weights, s.dst, r.as<Conv>().group);
 }
 
 template <Form form>
@@ -351,6 +352,10 @@ Selection select_form(const KernelRequest& r) {
 }
 
 }  // namespace
+
+bool faster_by_winograd(const Conv& conv, const Shape& weights, const Shape& result) {
+  return onednn::available() && wins_by_winograd(conv.window, weights, result, conv.group);
+}
 
 Selection select_conv_onednn(const KernelRequest& r) {
   return select_form<Form::by_rule>(r);

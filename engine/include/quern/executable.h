@@ -49,6 +49,13 @@ enum class Denormals : std::uint8_t {
 // "flush" or "keep". Errors: invalid_argument, with the names there are.
 Result<Denormals> denormals_named(std::string_view name);
 
+// Whether chains of a plan's nodes are computed in stripes of rows (docs/memory-planning.md).
+enum class Stripes : std::uint8_t {
+  none,
+  limit,  // as many as a limit asks for, or a tuning
+  cache,  // so that rows stay in the second-level cache of a core
+};
+
 struct CompileOptions {
   // The number of threads of a run, unless the session sets another; 0: as many as the process may
   // use CPUs. A larger number, or one above OMP_THREAD_LIMIT, has the effect of the largest that is
@@ -91,6 +98,10 @@ struct CompileOptions {
   // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
   // about the same speed need.
   bool scratch = true;
+  // With one thread, chains of nodes are computed in stripes of rows where the tensors between them
+  // leave the second-level cache and that is estimated to be faster; no arena is larger for it.
+  // Sums may be rounded otherwise. Sessions with other numbers of threads have the same plans.
+  bool stripes = true;
   // An implementation by its name (StepInfo::entries): operators whose list has it take it where it
   // can compute them, and all others the first of their list that can. For measuring one beside
   // another; empty: none.
@@ -169,6 +180,7 @@ struct PlanInfo {
   // False: the model is so large that order and offsets come from lists instead of a search, which
   // bounds the time of compiling.
   bool is_searched = true;
+  Stripes stripes = Stripes::none;     // the most of any segment
   std::size_t unshared_bytes = 0;      // the total if no two buffers shared memory
   std::size_t weight_bytes = 0;        // packed
   std::vector<std::string> fallbacks;  // nodes that run on the CPU instead of the device

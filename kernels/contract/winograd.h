@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <quern/shape.h>
+
+#include "graph/ops/conv.h"
+
+namespace quern {
+
+// True if a convolution of whole tensors in f32 takes Winograd's form where kernels have scratch
+// memory: in stripes of rows it does not. (kernels/onednn/conv.cpp)
+bool faster_by_winograd(const Conv& conv, const Shape& weights, const Shape& result);
+
+}  // namespace quern
