@@ -172,6 +172,7 @@ std::string memory_line(const PlanInfo& plan) {
   return cat("arena ", bytes(plan.arena_bytes), " (at least ", bytes(plan.arena_lower_bound),
              ", unshared ", bytes(plan.unshared_bytes), "), weights ", bytes(plan.weight_bytes),
              plan.segments > 1 ? cat(", ", plan.segments, " segments") : "",
+             stripes_text(plan.stripes),
              plan.is_searched ? "" : "; too large for a search, placed by lists");
 }
 

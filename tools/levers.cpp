@@ -63,6 +63,10 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.strategy = value;
     return {};
   }
+  if (name == "stripes" && value == "off") {
+    levers.cached_stripes = false;
+    return {};
+  }
   const auto n = parse_integer(std::string(value));
   if (name == "threads" && n && *n >= 1 && *n <= 1024) {
     levers.threads = static_cast<int>(*n);
@@ -76,13 +80,17 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.stripes = static_cast<int>(*n);
     return {};
   }
-  return {
-      Code::invalid_argument,
-      cat("no lever '", printable(name), "=", printable(value),
-          "'; there is onednn, scratch, order, alias, optimize=on|off, "
-          "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, stripes=0..100, math=bf16|bf16x3, "
-          "artefact=sealed|portable, rewritten=basic|all, entry=NAME, threads=N, pool=N, "
-          "strategy=NAME")};
+  if (name == "cache" && n && *n >= 1 && *n <= 1 << 30) {
+    levers.cache = static_cast<int>(*n);
+    return {};
+  }
+  return {Code::invalid_argument,
+          cat("no lever '", printable(name), "=", printable(value),
+              "'; there is onednn, scratch, order, alias, optimize=on|off, "
+              "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, stripes=off|0..100, "
+              "cache=BYTES, math=bf16|bf16x3, "
+              "artefact=sealed|portable, rewritten=basic|all, entry=NAME, threads=N, pool=N, "
+              "strategy=NAME")};
 }
 
 }  // namespace
@@ -95,6 +103,8 @@ std::string Levers::text() const {
   if (!simd.empty()) add("simd", simd);
   if (small_cuts) add("cuts", "small");
   if (stripes >= 0) add("stripes", std::to_string(stripes));
+  if (!cached_stripes) add("stripes", "off");
+  if (cache != 0) add("cache", std::to_string(cache));
   for (const SwitchRow& row : switches)
     if (!(this->*row.value)) add(row.name, "off");
   if (!math.empty()) add("math", math);
@@ -116,6 +126,7 @@ CompileOptions Levers::options() const {
           .alias = alias,
           .math = math.empty() ? Math::f32 : math_named(math).value(),
           .scratch = scratch,
+          .stripes = cached_stripes,
           .implementation = entry};
 }
 
@@ -133,6 +144,7 @@ void Levers::apply_to_process() const {
   if (!onednn) platform::set_variable("QUERN_ONEDNN", "off");
   if (small_cuts) platform::set_variable("QUERN_CUTS", "small");
   if (stripes >= 0) platform::set_variable("QUERN_STRIPES", std::to_string(stripes).c_str());
+  if (cache > 0) platform::set_variable("QUERN_CACHE", std::to_string(cache).c_str());
   if (simd.empty()) return;
   platform::set_variable("QUERN_SIMD", simd.c_str());
   // oneDNN's own, under the names of both generations.

@@ -15,9 +15,11 @@ namespace quern::tools {
 
 struct Levers {
   bool onednn = true;
-  std::string simd;         // "": the best that this CPU has
-  bool small_cuts = false;  // work is cut where it is small, too
-  int stripes = -1;         // percent: QUERN_STRIPES; -1: not set
+  std::string simd;            // "": the best that this CPU has
+  bool small_cuts = false;     // work is cut where it is small, too
+  int stripes = -1;            // percent: QUERN_STRIPES; -1: not set
+  bool cached_stripes = true;  // CompileOptions::stripes
+  int cache = 0;               // bytes: QUERN_CACHE; 0: not set
   int threads = 0;
   int pool = 0;  // threads of a pool of quern's own; 0: OpenMP's
   std::string strategy;
@@ -46,7 +48,7 @@ struct Levers {
   // True if both can be tried in one process.
   bool same_process(const Levers& other) const {
     return onednn == other.onednn && simd == other.simd && small_cuts == other.small_cuts &&
-           stripes == other.stripes;
+           stripes == other.stripes && cache == other.cache;
   }
 };
 

@@ -109,6 +109,7 @@ Result<CompileOptions> compile_options(const DeviceArgs& device) {
   }
   o.strategy = device.strategy;
   o.scratch = device.scratch == "on";
+  o.stripes = device.stripes == "on";
   QUERN_ASSIGN(o.math, math_named(device.math));
   QUERN_ASSIGN(o.denormals, denormals_named(device.denormals));
   QUERN_ASSIGN(o.tuning, load_tuning(device));
@@ -126,6 +127,7 @@ Status refuse_compiled_options(const DeviceArgs& device, const OpenOptions& opti
                                  : device.denormals != usual.denormals ? "--denormals"
                                  : device.strategy != usual.strategy   ? "--strategy"
                                  : device.scratch != usual.scratch     ? "--scratch"
+                                 : device.stripes != usual.stripes     ? "--stripes"
                                  : device.tune                         ? "--tune"
                                  : !device.tuning.empty()              ? "--tuning"
                                  : !options.order                      ? "--order"
@@ -246,6 +248,15 @@ Json need_json(const MemoryNeed& need) {
   j["total"] = need.total();
   j["is_complete"] = need.is_complete;
   return j;
+}
+
+std::string_view stripes_text(Stripes stripes) {
+  switch (stripes) {
+    case Stripes::none: break;
+    case Stripes::limit: return ", in stripes of rows";
+    case Stripes::cache: return ", in stripes of rows that stay in the cache";
+  }
+  return "";
 }
 
 std::string need_text(const MemoryNeed& need) {

@@ -87,6 +87,8 @@ Json memory_json(const Session& session);
 // The predicted maximum memory of a session.
 Json need_json(const MemoryNeed& need);
 std::string need_text(const MemoryNeed& need);
+// ", in stripes of rows that stay in the cache"; "" for plans of whole tensors.
+std::string_view stripes_text(Stripes stripes);
 Json phases_json(const Phases& phases);
 Json inputs_json(const Opened& opened);
 

@@ -115,6 +115,13 @@ OptionRow scratch_row(DeviceArgs& a) {
                     a.scratch);
 }
 
+OptionRow stripes_row(DeviceArgs& a) {
+  return switch_row("--stripes",
+                    "whether plans of one thread may run kernels in stripes of rows, which stay in "
+                    "the second-level cache, where that is estimated to be faster; by default on",
+                    a.stripes);
+}
+
 OptionRow math_row(DeviceArgs& a) {
   return {
       .names = "--math",

@@ -25,6 +25,7 @@ OptionRow ops_row(std::vector<std::string>& ops);
 OptionRow strategy_row(DeviceArgs& a);
 OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);
+OptionRow stripes_row(DeviceArgs& a);
 OptionRow math_row(DeviceArgs& a);
 OptionRow denormals_row(DeviceArgs& a);
 OptionRows tuning_rows(DeviceArgs& a);

@@ -65,6 +65,7 @@ Verb run_row(RunArgs& a) {
   v.options.push_back(denormals_row(a.device));
   append(v.options, tuning_rows(a.device));
   v.options.push_back(scratch_row(a.device));
+  v.options.push_back(stripes_row(a.device));
   v.options.push_back(time_limit_row(a.time_limit_s));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
@@ -154,6 +155,7 @@ Verb bench_row(BenchArgs& a) {
   v.options.push_back(denormals_row(a.device));
   append(v.options, tuning_rows(a.device));
   v.options.push_back(scratch_row(a.device));
+  v.options.push_back(stripes_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -198,6 +200,7 @@ Verb compile_row(CompileArgs& a) {
   v.options.push_back(denormals_row(a.device));
   v.options.push_back(tuning_rows(a.device)[1]);
   v.options.push_back(scratch_row(a.device));
+  v.options.push_back(stripes_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern compile model.onnx -o model.quern; quern run model.quern", "one file, then a run"},

@@ -24,6 +24,7 @@ struct DeviceArgs {
   std::string thread_pool = "off";  // on: quern's own threads instead of OpenMP's
   std::string strategy;             // of memory; empty: the default
   std::string scratch = "on";
+  std::string stripes = "on";
   std::string math = "f32";
   std::string denormals = "flush";
   std::string memory_limit;  // "256MB"; empty: none

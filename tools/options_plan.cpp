@@ -56,7 +56,7 @@ OptionRows program_rows(PlanArgs& a) {
                      "whether results are made in their place in a larger tensor, "
                      "where that does not raise the bound; by default on",
                      a.alias),
-          scratch_row(a.device)};
+          scratch_row(a.device), stripes_row(a.device)};
 }
 
 // The files that are made of the best plan.

@@ -65,7 +65,8 @@ OptionRows way_rows(VerifyArgs& a) {
       {.names = "--levers",
        .value = "LIST",
        .help = "another way to compute the same: onednn, scratch, order, alias, "
-               "optimize=on|off, simd=avx512|avx2|dotprod|neon|baseline, rewritten=basic|all, "
+               "optimize=on|off, stripes=off|0..100, cache=BYTES, "
+               "simd=avx512|avx2|dotprod|neon|baseline, rewritten=basic|all, "
                "entry=NAME (an implementation), threads=N, strategy=NAME. "
                "With --random also drawn (some for each model; the default) or all",
        .target = &a.levers}};

@@ -373,7 +373,7 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
   if (!s.model.steps.empty())
     line += cat(", weights ", bytes(s.model.weight_bytes), "; ", s.model.steps.size(),
                 " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments",
-                "\n", need_text(s.model.memory));
+                stripes_text(s.model.stripes), "\n", need_text(s.model.memory));
   print(line + "\n");
   if (!s.in_flight.empty()) print(in_flight_text(s, best_of(rows)) + "\n");
   show_peak(s.problems[s.largest], s.step_names, console);

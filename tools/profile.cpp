@@ -89,11 +89,12 @@ std::string rest_text(const Profile& p) {
   return text;
 }
 
-std::string total_line(const Profile& p) {
+std::string total_line(const Profile& p, Stripes stripes) {
   return cat("run ", time_text(p.run_ms), " (median of ", p.runs, ", ", p.threads,
              p.threads == 1 ? " thread" : " threads", "), kernels ", time_text(p.kernel_ms()), ", ",
-             rest_text(p), "\nroof ", fixed_text(p.roof.gflops, 1), " GFLOP/s (",
-             p.roof.instructions, "), copy ", fixed_text(p.roof.copy_gbytes, 1), " GB/s\n");
+             rest_text(p), stripes_text(stripes), "\nroof ", fixed_text(p.roof.gflops, 1),
+             " GFLOP/s (", p.roof.instructions, "), copy ", fixed_text(p.roof.copy_gbytes, 1),
+             " GB/s\n");
 }
 
 }  // namespace
@@ -116,7 +117,7 @@ Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
   show_steps(p, args.rows, console);
   if (o.tuning) print(considered_text(o.session->plan_info(), *o.tuning, console));
   show_operators(p, console);
-  print("\n" + total_line(p));
+  print("\n" + total_line(p, o.session->plan_info().stripes));
   if (!args.trace.empty()) print(cat("wrote ", args.trace, ": open it at ui.perfetto.dev\n"));
   if (!args.html.empty()) print(cat("wrote ", args.html, "\n"));
   return ExitCode::ok;
