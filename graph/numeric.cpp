@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/ops/cast.h"
+
 namespace quern {
 
 float half_to_float(std::uint16_t bits) noexcept {
@@ -61,23 +63,23 @@ std::uint16_t float_to_bfloat16(float value) noexcept {
 
 namespace {
 
-struct Float8Format {
+struct SmallFormat {
   int mantissa_bits;
   int bias;
+  std::uint8_t sign;      // the bit
   std::uint8_t largest;   // bits of the largest finite number
   std::uint8_t infinity;  // bits, or of NaN where there is no infinity
-  std::uint8_t nan;
-  bool unsigned_zero;  // 0x80 is NaN
+  std::uint8_t nan;       // bits, or of the largest number where there is neither
+  bool unsigned_zero;     // 0x80 is NaN
 };
 
-constexpr Float8Format formats[] = {
-    {3, 7, 0x7e, 0x7f, 0x7f, false},
-    {3, 8, 0x7f, 0x80, 0x80, true},
-    {2, 15, 0x7b, 0x7c, 0x7e, false},
-    {2, 16, 0x7f, 0x80, 0x80, true},
+constexpr SmallFormat formats[] = {
+    {3, 7, 0x80, 0x7e, 0x7f, 0x7f, false},  {3, 8, 0x80, 0x7f, 0x80, 0x80, true},
+    {2, 15, 0x80, 0x7b, 0x7c, 0x7e, false}, {2, 16, 0x80, 0x7f, 0x80, 0x80, true},
+    {1, 1, 0x08, 0x07, 0x07, 0x07, false},
 };
 
-float finite_float8(const Float8Format& f, std::uint8_t magnitude) {
+float finite_float(const SmallFormat& f, std::uint8_t magnitude) {
   const int exponent = magnitude >> f.mantissa_bits;
   const int mantissa = magnitude & ((1 << f.mantissa_bits) - 1);
   const int scale = (exponent == 0 ? 1 : exponent) - f.bias - f.mantissa_bits;
@@ -87,22 +89,23 @@ float finite_float8(const Float8Format& f, std::uint8_t magnitude) {
 
 }  // namespace
 
-float float8_to_float(Float8 format, std::uint8_t bits) noexcept {
-  const Float8Format& f = formats[static_cast<int>(format)];
+float small_float_to_float(SmallFloat format, std::uint8_t bits) noexcept {
+  const SmallFormat& f = formats[static_cast<int>(format)];
   if (f.unsigned_zero && bits == f.nan) return std::numeric_limits<float>::quiet_NaN();
-  const std::uint8_t magnitude = bits & 0x7f;
-  const float sign = bits & 0x80 ? -1.0f : 1.0f;
+  const auto magnitude = static_cast<std::uint8_t>(bits & (f.sign - 1));
+  const float sign = bits & f.sign ? -1.0f : 1.0f;
   if (!f.unsigned_zero && magnitude > f.largest)
     return magnitude == f.infinity && f.infinity != f.nan
                ? sign * std::numeric_limits<float>::infinity()
                : std::numeric_limits<float>::quiet_NaN();
-  return sign * finite_float8(f, magnitude);
+  return sign * finite_float(f, magnitude);
 }
 
-std::uint8_t float_to_float8(Float8 format, float value, Overflow overflow) noexcept {
-  const Float8Format& f = formats[static_cast<int>(format)];
-  const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
-  if (std::isnan(value)) return f.unsigned_zero ? f.nan : static_cast<std::uint8_t>(sign | f.nan);
+std::uint8_t float_to_small_float(SmallFloat format, float value, Overflow overflow) noexcept {
+  const SmallFormat& f = formats[static_cast<int>(format)];
+  const std::uint8_t sign = std::signbit(value) ? f.sign : 0;
+  const bool has_one_nan = f.unsigned_zero || f.nan == f.largest;
+  if (std::isnan(value)) return has_one_nan ? f.nan : static_cast<std::uint8_t>(sign | f.nan);
   const float magnitude = std::fabs(value);
   const auto too_large =
       static_cast<std::uint8_t>(overflow == Overflow::to_largest ? sign | f.largest
@@ -116,7 +119,7 @@ std::uint8_t float_to_float8(Float8 format, float value, Overflow overflow) noex
   const int unit = std::max(exponent - 1, lowest) - f.mantissa_bits;
   const float digits = std::nearbyint(std::ldexp(magnitude, -unit));
   const float rounded = std::ldexp(digits, unit);
-  if (rounded > finite_float8(f, f.largest)) return too_large;
+  if (rounded > finite_float(f, f.largest)) return too_large;
   if (rounded == 0) return f.unsigned_zero ? 0 : sign;
   std::frexp(rounded, &exponent);
   const int biased = std::max(exponent - 1 + f.bias, 0);
@@ -126,5 +129,26 @@ std::uint8_t float_to_float8(Float8 format, float value, Overflow overflow) noex
   const int bits = mantissa >= hidden ? biased << f.mantissa_bits | (mantissa - hidden) : mantissa;
   return static_cast<std::uint8_t>(sign | bits);
 }
+
+float power_to_float(std::uint8_t bits) noexcept {
+  return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127);
+}
+
+std::uint8_t double_to_power(double value, PowerRounding rounding, Overflow overflow) noexcept {
+  constexpr std::uint8_t nan = 255;
+  if (std::isnan(value)) return nan;
+  const bool is_large = value > 0x1p127;
+  if (is_large || value < 0x1p-127) {
+    if (overflow == Overflow::to_infinity) return nan;
+    return is_large ? 254 : 0;
+  }
+  int exponent = 0;
+  const double digits = std::frexp(value, &exponent);  // in [0.5, 1)
+  const bool goes_up = (rounding == PowerRounding::up && digits > 0.5) ||
+                       (rounding == PowerRounding::nearest && digits >= 0.75);
+  return static_cast<std::uint8_t>(exponent + 126 + (goes_up ? 1 : 0));
+}
+
+E8M0::E8M0(double v) : bits(double_to_power(v, PowerRounding::up, Overflow::to_largest)) {}
 
 }  // namespace quern

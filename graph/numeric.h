@@ -25,13 +25,21 @@ std::uint16_t double_to_bfloat16(double value) noexcept;  // rounds once
 // A float that rounds to any narrower format as `value` itself would.
 float round_to_odd(double value) noexcept;
 
-// The four 8-bit floats of ONNX: exponent and mantissa bits, FN: no infinity, UZ: no negative zero.
-enum class Float8 : std::uint8_t { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz };
-float float8_to_float(Float8 format, std::uint8_t bits) noexcept;
+// The floats of ONNX with a sign that fit into a byte: exponent and mantissa bits, FN: no infinity,
+// UZ: no negative zero. The last has 4 bits and neither infinity nor NaN, which becomes 6.
+enum class SmallFloat : std::uint8_t { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e2m1 };
+float small_float_to_float(SmallFloat format, std::uint8_t bits) noexcept;
 // The result for a number out of range: the largest one, or infinity (NaN if the format has none).
+// e2m1 always gives its largest.
 enum class Overflow : std::uint8_t { to_largest, to_infinity };
-std::uint8_t float_to_float8(Float8 format, float value,
-                             Overflow overflow = Overflow::to_largest) noexcept;
+std::uint8_t float_to_small_float(SmallFloat format, float value,
+                                  Overflow overflow = Overflow::to_largest) noexcept;
+
+// FLOAT8E8M0, 2^(bits - 127): no sign, no zero, and 255 is NaN. A number out of the range gives the
+// nearer end of it, or NaN (Overflow::to_infinity).
+enum class PowerRounding : std::uint8_t;  // graph/ops/cast.h
+float power_to_float(std::uint8_t bits) noexcept;
+std::uint8_t double_to_power(double value, PowerRounding rounding, Overflow overflow) noexcept;
 
 // Storage types that compute as float.
 struct Half {
@@ -48,31 +56,42 @@ struct BFloat16 {
   explicit BFloat16(double v) : bits(double_to_bfloat16(v)) {}
   operator float() const { return bfloat16_to_float(bits); }  // NOLINT
 };
-template <Float8 Format>
-struct Float8Of {
+template <SmallFloat Format>
+struct SmallFloatOf {
+  static constexpr SmallFloat format = Format;
   std::uint8_t bits = 0;
-  Float8Of() = default;
-  explicit Float8Of(float v) : bits(float_to_float8(Format, v)) {}
-  explicit Float8Of(double v) : Float8Of(round_to_odd(v)) {}
-  operator float() const { return float8_to_float(Format, bits); }  // NOLINT
+  SmallFloatOf() = default;
+  explicit SmallFloatOf(float v) : bits(float_to_small_float(Format, v)) {}
+  explicit SmallFloatOf(double v) : SmallFloatOf(round_to_odd(v)) {}
+  operator float() const { return small_float_to_float(Format, bits); }  // NOLINT
 };
-// 4-bit integers, one a byte, sign-extended.
-struct Int4 {
-  std::int8_t v = 0;
-  Int4() = default;
+// Rounds up where it is made from a number, as ONNX's Cast does by default.
+struct E8M0 {
+  std::uint8_t bits = 0;
+  E8M0() = default;
+  explicit E8M0(double v);
+  operator float() const { return power_to_float(bits); }  // NOLINT
+};
+// Integers of 4 and 2 bits, one a byte, sign-extended.
+template <class Byte, int Width>
+struct FewBits {
+  static constexpr int lowest = std::is_signed_v<Byte> ? -(1 << (Width - 1)) : 0;
+  static constexpr int highest = lowest + (1 << Width) - 1;
+  Byte v = 0;
+  FewBits() = default;
   template <class T>
   requires std::is_arithmetic_v<T>
-  explicit Int4(T x) : v(static_cast<std::int8_t>(x)) {}
-  operator std::int8_t() const { return v; }  // NOLINT
+  explicit FewBits(T x) : v(static_cast<Byte>(x)) {}
+  operator Byte() const { return v; }  // NOLINT
 };
-struct UInt4 {
-  std::uint8_t v = 0;
-  UInt4() = default;
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  explicit UInt4(T x) : v(static_cast<std::uint8_t>(x)) {}
-  operator std::uint8_t() const { return v; }  // NOLINT
-};
+using Int4 = FewBits<std::int8_t, 4>;
+using UInt4 = FewBits<std::uint8_t, 4>;
+using Int2 = FewBits<std::int8_t, 2>;
+using UInt2 = FewBits<std::uint8_t, 2>;
+template <class T>
+inline constexpr bool is_few_bits = false;
+template <class Byte, int Width>
+inline constexpr bool is_few_bits<FewBits<Byte, Width>> = true;
 
 template <class T>
 struct TypeTag {
@@ -109,10 +128,16 @@ decltype(auto) visit_dtype(DType dtype, const F& f) {
     case DType::string: return visit_as<DType::string, StringRef>(f);
     case DType::i4: return visit_as<DType::i4, Int4>(f);
     case DType::u4: return visit_as<DType::u4, UInt4>(f);
-    case DType::f8e4m3fn: return visit_as<DType::f8e4m3fn, Float8Of<Float8::e4m3fn>>(f);
-    case DType::f8e4m3fnuz: return visit_as<DType::f8e4m3fnuz, Float8Of<Float8::e4m3fnuz>>(f);
-    case DType::f8e5m2: return visit_as<DType::f8e5m2, Float8Of<Float8::e5m2>>(f);
-    case DType::f8e5m2fnuz: return visit_as<DType::f8e5m2fnuz, Float8Of<Float8::e5m2fnuz>>(f);
+    case DType::f8e4m3fn: return visit_as<DType::f8e4m3fn, SmallFloatOf<SmallFloat::e4m3fn>>(f);
+    case DType::f8e4m3fnuz:
+      return visit_as<DType::f8e4m3fnuz, SmallFloatOf<SmallFloat::e4m3fnuz>>(f);
+    case DType::f8e5m2: return visit_as<DType::f8e5m2, SmallFloatOf<SmallFloat::e5m2>>(f);
+    case DType::f8e5m2fnuz:
+      return visit_as<DType::f8e5m2fnuz, SmallFloatOf<SmallFloat::e5m2fnuz>>(f);
+    case DType::f4e2m1: return visit_as<DType::f4e2m1, SmallFloatOf<SmallFloat::e2m1>>(f);
+    case DType::f8e8m0: return visit_as<DType::f8e8m0, E8M0>(f);
+    case DType::i2: return visit_as<DType::i2, Int2>(f);
+    case DType::u2: return visit_as<DType::u2, UInt2>(f);
   }
   return f(TypeTag<float>{});
 }
@@ -125,7 +150,8 @@ inline constexpr bool is_integer_type = std::is_integral_v<T> && !std::is_same_v
 template <class T>
 inline constexpr bool is_number_type = is_float_type<T> || is_integer_type<T>;
 
-// The element types that arithmetic is defined on: not the 8-bit floats, not the 4-bit integers.
+// The element types that arithmetic is defined on: not the floats of 8 bits and fewer, not the
+// integers of 4 and 2.
 constexpr bool is_number(DType t) {
   return t <= DType::u64;
 }

@@ -16,8 +16,7 @@ namespace {
 template <class T>
 constexpr bool is_string = std::is_same_v<T, StringRef>;
 template <class T>
-constexpr bool is_exact =
-    std::is_integral_v<T> || std::is_same_v<T, Int4> || std::is_same_v<T, UInt4> || is_string<T>;
+constexpr bool is_exact = std::is_integral_v<T> || is_few_bits<T> || is_string<T>;
 
 template <class T>
 std::string value_text(const T& v) {

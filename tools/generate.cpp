@@ -82,8 +82,8 @@ T random_element(std::mt19937_64& random, Meaning meaning) {
   if constexpr (std::is_same_v<T, bool>) {
     return mask || (bits & 1) != 0;
   } else if constexpr (is_float_type<T> || !is_number_type<T>) {
-    if constexpr (std::is_same_v<T, Int4> || std::is_same_v<T, UInt4>) {
-      return T(static_cast<int>(bits % 8));
+    if constexpr (is_few_bits<T>) {
+      return T(static_cast<int>(bits % (T::highest + 1)));
     } else {
       return T(mask ? 1.0F : static_cast<float>(static_cast<double>(bits) * 0x1p-53));
     }

@@ -33,6 +33,8 @@ constexpr std::array codes = {
     NumpyType{"|i1", DType::i4},       NumpyType{"|u1", DType::u4},
     NumpyType{"|V1", DType::f8e4m3fn}, NumpyType{"|V1", DType::f8e4m3fnuz},
     NumpyType{"|V1", DType::f8e5m2},   NumpyType{"|V1", DType::f8e5m2fnuz},
+    NumpyType{"|V1", DType::f4e2m1},   NumpyType{"|V1", DType::f8e8m0},
+    NumpyType{"|i1", DType::i2},       NumpyType{"|u1", DType::u2},
 };
 
 Status bad(std::string_view what) {

@@ -16,7 +16,8 @@ namespace quern::tools {
 Result<Tensor> parse_npy(std::span<const std::byte> bytes);
 Result<Tensor> read_npy(const std::string& path);
 
-// Version 1. Errors: unsupported for strings; 8-bit floats and bfloat16 become voids of their size.
+// Version 1. Errors: unsupported for strings; floats of 8 and 4 bits and bfloat16 become voids of
+// their size.
 Result<std::string> npy_bytes(const TensorView& tensor);
 Status write_npy(const std::string& path, const TensorView& tensor);
 

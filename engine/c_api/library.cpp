@@ -16,7 +16,7 @@ static_assert(QUERN_INVALID_ARGUMENT == static_cast<int>(Code::invalid_argument)
 static_assert(QUERN_INTERNAL == static_cast<int>(Code::internal));
 static_assert(QUERN_TIMED_OUT == static_cast<int>(Code::timed_out));
 static_assert(QUERN_BOOL == static_cast<int>(DType::boolean));
-static_assert(QUERN_F8E5M2FNUZ + 1 == static_cast<int>(dtype_count));
+static_assert(QUERN_U2 + 1 == static_cast<int>(dtype_count));
 static_assert(QUERN_OPTIONAL_SEQUENCE == static_cast<int>(ValueSpec::Kind::optional_sequence));
 static_assert(QUERN_MAX_RANK == static_cast<int>(Shape::max_rank));
 static_assert(sizeof(quern_string) == sizeof(StringRef));

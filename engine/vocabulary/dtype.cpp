@@ -26,6 +26,8 @@ constexpr std::array<Row, dtype_count> rows = {{
     {"i4", 1, Kind::signed_integer},    {"u4", 1, Kind::unsigned_integer},
     {"f8e4m3fn", 1, Kind::floating},    {"f8e4m3fnuz", 1, Kind::floating},
     {"f8e5m2", 1, Kind::floating},      {"f8e5m2fnuz", 1, Kind::floating},
+    {"f4e2m1", 1, Kind::floating},      {"f8e8m0", 1, Kind::floating},
+    {"i2", 1, Kind::signed_integer},    {"u2", 1, Kind::unsigned_integer},
 }};
 
 const Row& row(DType dtype) noexcept {
@@ -36,6 +38,17 @@ const Row& row(DType dtype) noexcept {
 
 std::size_t size_of(DType dtype) noexcept {
   return row(dtype).size;
+}
+
+std::size_t bits_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::i4:
+    case DType::u4:
+    case DType::f4e2m1: return 4;
+    case DType::i2:
+    case DType::u2: return 2;
+    default: return 8 * size_of(dtype);
+  }
 }
 
 std::string_view name_of(DType dtype) noexcept {

@@ -34,7 +34,7 @@ struct ScalarOf {
       return {};
     } else if constexpr (std::is_arithmetic_v<T>) {
       return Tensor::scalar<T>(dtype, convert<T>(value));
-    } else if constexpr (requires(T t) { t.v; }) {  // 4-bit integers, one per byte
+    } else if constexpr (requires(T t) { t.v; }) {  // of 4 or 2 bits, one per byte
       return Tensor::scalar<T>(dtype, T(convert<decltype(T::v)>(value)));
     } else {
       return Tensor::scalar<T>(dtype, T(value));

@@ -26,10 +26,12 @@ void import_cast_1(NodeImport& n) {
   n.emit(Cast{.to = to}, {n.in(0)});
 }
 
-// `round_mode` applies only to an 8-bit float that we do not support.
-bool saturate(NodeImport& n) {
-  n.ignore("round_mode");
-  return n.flag("saturate", Flag::on);
+Cast cast_to(NodeImport& n, DType to) {
+  using R = PowerRounding;
+  return {.to = to,
+          .saturate = n.flag("saturate", Flag::on),
+          .rounding = n.choice<R>("round_mode", "up",
+                                  {{"up", R::up}, {"nearest", R::nearest}, {"down", R::down}})};
 }
 
 DType required_type(NodeImport& n) {
@@ -38,11 +40,11 @@ DType required_type(NodeImport& n) {
 }
 
 void import_cast(NodeImport& n) {
-  n.emit(Cast{.to = required_type(n), .saturate = saturate(n)}, {n.in(0)});
+  n.emit(cast_to(n, required_type(n)), {n.in(0)});
 }
 
 void import_cast_like(NodeImport& n) {
-  n.emit(Cast{.to = n.dtype(n.in(1)), .saturate = saturate(n)}, {n.in(0)});
+  n.emit(cast_to(n, n.dtype(n.in(1))), {n.in(0)});
 }
 
 void import_bit_cast(NodeImport& n) {

@@ -16,6 +16,13 @@ std::optional<DType> output_type(NodeImport& n) {
   return n.dtype_attribute("output_dtype", DType::u8);
 }
 
+// The inputs, with a scale of f8e8m0 as f32, which holds all of its values.
+std::vector<ValueId> scaled_inputs(NodeImport& n) {
+  std::vector<ValueId> inputs(n.inputs().begin(), n.inputs().end());
+  if (n.dtype(inputs[1]) == DType::f8e8m0) inputs[1] = cast(n, inputs[1], DType::f32);
+  return inputs;
+}
+
 void import_quantize(NodeImport& n) {
   n.ignore("precision");  // of the division; our division is never less precise
   Quantize op{.axis = n.integer("axis", 1),
@@ -25,14 +32,16 @@ void import_quantize(NodeImport& n) {
   op.to = n.has(2) ? n.dtype(n.in(2)) : wanted.value_or(DType::u8);
   if (wanted && op.to != *wanted)
     n.fail("attribute 'output_dtype' is not the type of the zero point");
-  n.emit(op, {n.inputs().begin(), n.inputs().end()});
+  n.emit(op, scaled_inputs(n));
 }
 
 void import_dequantize(NodeImport& n) {
   const Dequantize op{.axis = n.integer("axis", 1), .block_size = n.integer("block_size", 0)};
   const DType to = output_type(n).value_or(n.dtype(n.in(1)));
-  const std::vector<ValueId> inputs(n.inputs().begin(), n.inputs().end());
-  if (to == n.dtype(n.in(1))) return n.emit(op, inputs);
+  if (to == DType::f8e8m0)
+    return n.fail("attribute 'output_dtype' is missing: results have no type f8e8m0, the scale's");
+  const std::vector<ValueId> inputs = scaled_inputs(n);
+  if (to == n.dtype(inputs[1])) return n.emit(op, inputs);
   n.set(0, cast(n, n.add(op, inputs), to));
 }
 

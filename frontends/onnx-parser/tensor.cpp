@@ -49,21 +49,23 @@ constexpr std::array<TypeRow, 27> types = {{
     {"FLOAT8E5M2FNUZ", DType::f8e5m2fnuz},
     {"UINT4", DType::u4},
     {"INT4", DType::i4},
-    {"FLOAT4E2M1", {}},
-    {"FLOAT8E8M0", {}},
-    {"UINT2", {}},
-    {"INT2", {}},
+    {"FLOAT4E2M1", DType::f4e2m1},
+    {"FLOAT8E8M0", DType::f8e8m0},
+    {"UINT2", DType::u2},
+    {"INT2", DType::i2},
 }};
 
-bool is_four_bit(DType t) {
-  return t == DType::i4 || t == DType::u4;
+// Elements that share a byte of a payload, the first in its low bits; 1 for whole bytes.
+std::size_t per_byte(DType dtype) {
+  return bits_of(dtype) < 8 ? 8 / bits_of(dtype) : 1;
 }
 
-// One of the two 4-bit integers in a byte, sign-extended if signed.
-enum class Nibble : std::uint8_t { low, high };
-std::uint8_t nibble(std::uint8_t byte, Nibble which, DType dtype) {
-  const auto v = static_cast<std::uint8_t>(which == Nibble::high ? byte >> 4 : byte & 15);
-  return dtype == DType::i4 && (v & 8) != 0 ? static_cast<std::uint8_t>(v | 0xf0) : v;
+// Element `i` of those in a byte, sign-extended if it is a signed integer.
+std::uint8_t part_of(std::uint8_t byte, std::size_t i, DType dtype) {
+  const std::size_t bits = bits_of(dtype);
+  const int v = byte >> (bits * i) & ((1 << bits) - 1);
+  const int sign = is_integer(dtype) && !is_unsigned(dtype) ? 1 << (bits - 1) : 0;
+  return static_cast<std::uint8_t>((v ^ sign) - sign);
 }
 
 // The target of the data pointer of tensors without elements, which must not be null.
@@ -109,9 +111,9 @@ class ElementWriter {
   // Returns false if no element is left, or if the number is out of the range of the type.
   bool write(std::uint64_t v) {
     if (left_ <= 0 || !fits(v)) return false;
-    if (is_four_bit(dtype_)) {
-      put(nibble(static_cast<std::uint8_t>(v), Nibble::low, dtype_));
-      if (left_ > 0) put(nibble(static_cast<std::uint8_t>(v), Nibble::high, dtype_));
+    if (const std::size_t parts = per_byte(dtype_); parts > 1) {
+      for (std::size_t i = 0; i < parts && left_ > 0; ++i)
+        put(part_of(static_cast<std::uint8_t>(v), i, dtype_));
       return true;
     }
     put(dtype_ == DType::boolean ? static_cast<std::uint64_t>(v != 0) : v);
@@ -214,10 +216,11 @@ Result<ExternalEntry> external_entry(const TensorProto& proto) {
   return e;
 }
 
-// The bytes of the elements in a payload: two 4-bit integers share a byte.
+// The bytes of the elements in a payload.
 std::uint64_t stored_bytes(const TensorType& type, std::int64_t elements) {
   const auto n = static_cast<std::uint64_t>(elements);
-  return is_four_bit(type.dtype) ? n / 2 + n % 2 : n * size_of(type.dtype);
+  const std::size_t parts = per_byte(type.dtype);
+  return parts > 1 ? n / parts + (n % parts != 0) : n * size_of(type.dtype);
 }
 
 // ---- sparse
@@ -312,9 +315,9 @@ Result<Tensor> TensorDecoder::decode_bytes(const Header& h, std::string_view byt
   const std::uint64_t wanted = stored_bytes(h.type, h.elements);
   if (bytes.size() != wanted) return wrong_size(bytes.size(), h.type, wanted, "bytes");
   const auto is_truth_value = [](char c) { return c == 0 || c == 1; };
-  const bool copy =
-      is_four_bit(h.type.dtype) ||
-      (h.type.dtype == DType::boolean && !std::all_of(bytes.begin(), bytes.end(), is_truth_value));
+  const std::size_t parts = per_byte(h.type.dtype);
+  const bool copy = parts > 1 || (h.type.dtype == DType::boolean &&
+                                  !std::all_of(bytes.begin(), bytes.end(), is_truth_value));
   if (!copy) return Tensor(h.type, owner, non_null(bytes.data()));
   QUERN_ASSIGN(Tensor t, room(h.type));
   auto* dst = reinterpret_cast<std::uint8_t*>(t.mutable_data());
@@ -322,8 +325,7 @@ Result<Tensor> TensorDecoder::decode_bytes(const Header& h, std::string_view byt
     const auto at = static_cast<std::size_t>(i);
     dst[at] = h.type.dtype == DType::boolean
                   ? static_cast<std::uint8_t>(bytes[at] != 0)
-                  : nibble(static_cast<std::uint8_t>(bytes[at / 2]),
-                           at % 2 == 0 ? Nibble::low : Nibble::high, h.type.dtype);
+                  : part_of(static_cast<std::uint8_t>(bytes[at / parts]), at % parts, h.type.dtype);
   }
   return t;
 }
@@ -353,9 +355,10 @@ Result<Tensor> TensorDecoder::decode_fields(const Header& h, const TensorProto& 
     if (run && run->size() == wanted * size_of(h.type.dtype))
       return Tensor(h.type, owner_, non_null(run->data()));
   }
-  // Every element takes at least half a byte of the message, so that no memory is allocated for a
+  // A byte of the message holds no more elements than this, so that no memory is allocated for a
   // mere claim of size.
-  if (wanted / 2 > bytes_of(proto)) return wrong_size(0, h.type, wanted, "elements at most");
+  if (wanted / per_byte(h.type.dtype) > bytes_of(proto))
+    return wrong_size(0, h.type, wanted, "elements at most");
   QUERN_ASSIGN(Tensor t, room(h.type));
   ElementWriter out(h.type.dtype, t.mutable_data(), h.elements);
   for (std::string_view part : proto.parts) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX tensors as quern tensors. Raw and external payloads are aliased, whatever their alignment;
-// typed fields, 4-bit integers and sparse tensors are decoded into memory of their own.
+// typed fields, elements smaller than a byte and sparse tensors are decoded into memory of their
+// own.
 #pragma once
 
 #include <cstdint>

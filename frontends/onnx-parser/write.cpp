@@ -279,11 +279,16 @@ std::string written(const Message& m) {
   return w.take();
 }
 
-std::string pack_four_bits(const Tensor& t) {
+// Elements smaller than a byte, the first in its low bits.
+std::string pack_few_bits(const Tensor& t) {
   const auto values = t.span<std::uint8_t>();
-  std::string packed(ceil_div(values.size(), 2), '\0');
-  for (std::size_t i = 0; i < values.size(); ++i)
-    packed[i / 2] = static_cast<char>(packed[i / 2] | (values[i] & 15) << (i % 2 * 4));
+  const std::size_t bits = bits_of(t.dtype());
+  const std::size_t parts = 8 / bits;
+  std::string packed(ceil_div(values.size(), parts), '\0');
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const int part = (values[i] & ((1 << bits) - 1)) << (i % parts * bits);
+    packed[i / parts] = static_cast<char>(packed[i / parts] | part);
+  }
   return packed;
 }
 
@@ -330,8 +335,8 @@ TensorProto tensor_message(const Tensor& tensor, std::string_view name, TextPool
     return t;
   }
   t.has_raw = true;
-  if (tensor.dtype() == DType::i4 || tensor.dtype() == DType::u4) {
-    t.raw = pool.keep(pack_four_bits(tensor));
+  if (bits_of(tensor.dtype()) < 8) {
+    t.raw = pool.keep(pack_few_bits(tensor));
   } else {
     t.raw = {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
   }

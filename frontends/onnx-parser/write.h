@@ -34,7 +34,8 @@ std::string write_sequence(const SequenceProto& sequence);
 std::string write_optional(const OptionalProto& optional);
 
 // A tensor as a message. Elements are views of `tensor` where the encoding allows it (all but
-// strings and 4-bit integers), so `tensor` must outlive the message; the rest is kept in `pool`.
+// strings and elements smaller than a byte), so `tensor` must outlive the message; the rest is kept
+// in `pool`.
 TensorProto tensor_message(const Tensor& tensor, std::string_view name, TextPool& pool);
 
 // ---- attributes, for code that builds models

@@ -10,18 +10,15 @@ namespace quern {
 namespace {
 
 constexpr EnumNames<2> bf16_factor_names = {"left", "right"};
-
-std::size_t bit_width(DType t) {
-  return t == DType::i4 || t == DType::u4 ? 4 : 8 * size_of(t);
-}
+constexpr EnumNames<3> power_rounding_names = {"up", "nearest", "down"};
 
 Status infer_bit_cast(InferContext& c) {
   const DType from = c.dtype(0);
   const DType to = c.op<BitCast>().to;
   if (from == DType::string || to == DType::string) return c.error("strings have no bits to cast");
-  if (bit_width(from) != bit_width(to))
-    return c.error(cat(name_of(from), " has ", bit_width(from), " bits, ", name_of(to), " has ",
-                       bit_width(to)));
+  if (bits_of(from) != bits_of(to))
+    return c.error(
+        cat(name_of(from), " has ", bits_of(from), " bits, ", name_of(to), " has ", bits_of(to)));
   c.set(0, to, c.type(0).dims);
   return {};
 }
@@ -46,6 +43,10 @@ Status infer_bf16_parts(InferContext& c) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> enum_names(PowerRounding) {
+  return power_rounding_names;
+}
 
 std::span<const std::string_view> enum_names(Bf16Factor) {
   return bf16_factor_names;

@@ -12,14 +12,19 @@
 
 namespace quern {
 
+// How a number between two powers of two becomes one of them: the middle of both goes up.
+enum class PowerRounding : std::uint8_t { up, nearest, down };
+std::span<const std::string_view> enum_names(PowerRounding);
+
 // ONNX Cast, CastLike. Float to integer truncates and saturates, NaN gives 0.
 struct Cast {
   DType to = DType::f32;
-  bool saturate = true;  // for the 8-bit floats
+  bool saturate = true;                        // for the 8-bit floats
+  PowerRounding rounding = PowerRounding::up;  // for f8e8m0
 
   template <class S, class F>
   static void fields(S& s, F&& f) {
-    f("to", s.to), f("saturate", s.saturate);
+    f("to", s.to), f("saturate", s.saturate), f("rounding", s.rounding);
   }
   static const OpDef& def();
   static const OpKernels& kernels();

@@ -21,8 +21,7 @@ Status infer_dynamic_quantize(InferContext& c) {
 }
 
 bool is_small_type(DType t) {
-  return is_8bit(t) || t == DType::i16 || t == DType::u16 || t == DType::i4 || t == DType::u4 ||
-         t >= DType::f8e4m3fn;
+  return is_8bit(t) || t == DType::i16 || t == DType::u16 || (t >= DType::i4 && t != DType::f8e8m0);
 }
 
 Status check_blocks(const InferContext& c, const Granularity& g) {

@@ -15,10 +15,8 @@ namespace quern {
 // A whole number clamped to the range of T; NaN gives 0.
 template <class T>
 T saturated(double v) {
-  if constexpr (std::is_same_v<T, Int4>) {
-    return Int4(convert<std::int64_t>(v < -8 ? -8 : v > 7 ? 7 : v));
-  } else if constexpr (std::is_same_v<T, UInt4>) {
-    return UInt4(convert<std::int64_t>(v < 0 ? 0 : v > 15 ? 15 : v));
+  if constexpr (is_few_bits<T>) {
+    return T(convert<std::int64_t>(v < T::lowest ? T::lowest : v > T::highest ? T::highest : v));
   } else {
     return convert<T>(v);
   }

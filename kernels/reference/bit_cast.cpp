@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // BitCast: the bits of x under another element type of the same width.
 //
-// ONNX: BitCast, opset 26. 4-bit integers are held one a byte, sign-extended, and a bool is 0 or 1:
-// those two are brought into form, everything else is copied.
+// ONNX: BitCast, opset 26. Elements smaller than a byte are held one a byte, integers
+// sign-extended, and a bool is 0 or 1: those are brought into form, everything else is copied.
 #include <cstring>
 
 #include "graph/ops/cast.h"
@@ -22,12 +22,12 @@ Status bit_cast_reference(const ReferenceCall& call) {
   StopCheck check(call.stop);
   if (to == DType::boolean) {
     for_each_until(count, 1, check, [&](std::int64_t i) { y[i] = x[i] != 0; });
-  } else if (to == DType::i4) {
+  } else if (const std::size_t bits = bits_of(to); bits < 8) {
+    const int mask = (1 << bits) - 1;
+    const int sign = is_integer(to) && !is_unsigned(to) ? 1 << (bits - 1) : 0;
     for_each_until(count, 1, check, [&](std::int64_t i) {
-      y[i] = static_cast<std::uint8_t>(((x[i] & 15) ^ 8) - 8);
+      y[i] = static_cast<std::uint8_t>(((x[i] & mask) ^ sign) - sign);
     });
-  } else if (to == DType::u4) {
-    for_each_until(count, 1, check, [&](std::int64_t i) { y[i] = x[i] & 15; });
   } else {
     copy_bytes(call.inputs[0].data, n, call.outputs[0].data, check);
   }

@@ -4,7 +4,7 @@
 // block size, one for each block of that many indices along it.
 //
 // ONNX: QuantizeLinear and DequantizeLinear, opsets 10 to 25. The quotient is rounded to the type
-// of scale first, as the specification has it; an 8-bit float is not rounded to a whole number. NaN
+// of scale first, as the specification has it; a small float is not rounded to a whole number. NaN
 // gives 0. Dequantising happens in double, rounded once to the type of scale.
 #include "graph/ops/quantize.h"
 
@@ -67,17 +67,10 @@ double rounded_like(DType t, double v) {
 
 template <class T>
 T quantized(double quotient, double zero, Overflow overflow) {
-  if constexpr (requires(T t) { t.bits; }) {
+  if constexpr (requires { T::format; }) {
     T y;
     const float v = round_to_odd(quotient + zero);
-    if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fn>>)
-      y.bits = float_to_float8(Float8::e4m3fn, v, overflow);
-    if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fnuz>>)
-      y.bits = float_to_float8(Float8::e4m3fnuz, v, overflow);
-    if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2>>)
-      y.bits = float_to_float8(Float8::e5m2, v, overflow);
-    if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2fnuz>>)
-      y.bits = float_to_float8(Float8::e5m2fnuz, v, overflow);
+    y.bits = float_to_small_float(T::format, v, overflow);
     return y;
   } else {
     return saturated<T>(std::nearbyint(quotient) + zero);

@@ -73,6 +73,12 @@ void fill_numbers(Tensor& t, int round, Inputs inputs) {
       return fill<std::uint16_t>(data, count, [&](std::size_t i) { return brains[i % 5]; });
     case DType::i8:
     case DType::i4: return fill<std::int8_t>(data, count, integer);
+    case DType::i2:
+      return fill<std::int8_t>(data, count, [&](std::size_t i) { return integer(i) / 2; });
+    case DType::u2:
+      return fill<std::uint8_t>(data, count, [&](std::size_t i) { return natural(i) / 2; });
+    case DType::f8e8m0:  // 2^-1 to 2^3
+      return fill<std::uint8_t>(data, count, [&](std::size_t i) { return natural(i) + 126; });
     case DType::i16: return fill<std::int16_t>(data, count, integer);
     case DType::i32: return fill<std::int32_t>(data, count, integer);
     case DType::i64: return fill<std::int64_t>(data, count, integer);

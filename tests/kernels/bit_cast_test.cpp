@@ -29,6 +29,18 @@ TEST(BitCast, FourBitsStayInForm) {
   EXPECT_THAT(values<Int4>(run(BitCast{.to = DType::i4}, {u})), ElementsAre(-1, -8, 7));
 }
 
+TEST(BitCast, OtherSmallTypesStayInForm) {
+  using E2M1 = SmallFloatOf<SmallFloat::e2m1>;
+  const Tensor u =
+      run(BitCast{.to = DType::u2}, {tensor<Int2>({4}, {Int2(-2), Int2(-1), Int2(0), Int2(1)})});
+  EXPECT_THAT(values<UInt2>(u), ElementsAre(2, 3, 0, 1));
+  EXPECT_THAT(values<Int2>(run(BitCast{.to = DType::i2}, {u})), ElementsAre(-2, -1, 0, 1));
+  const Tensor i4 = tensor<Int4>({2}, {Int4(-1), Int4(3)});
+  EXPECT_THAT(values<E2M1>(run(BitCast{.to = DType::f4e2m1}, {i4})), ElementsAre(-6, 1.5f));
+  const Tensor e = run(BitCast{.to = DType::f8e8m0}, {tensor<std::uint8_t>({2}, {126, 255})});
+  EXPECT_ELEMENTS(values<std::uint8_t>(run(BitCast{.to = DType::u8}, {e})), 126, 255);
+}
+
 TEST(BitCast, AnyByteBecomesABool) {
   const Tensor y = run(BitCast{.to = DType::boolean}, {tensor<std::uint8_t>({3}, {0, 1, 0x80})});
   EXPECT_ELEMENTS(values<std::uint8_t>(run(BitCast{.to = DType::u8}, {y})), 0, 1, 1);
@@ -39,6 +51,8 @@ TEST(BitCast, RefusesOtherWidths) {
                   "f32 has 32 bits, f64 has 64");
   EXPECT_CONTAINS(error_of(BitCast{.to = DType::i4}, {tensor<std::int8_t>({1}, {1})}),
                   "i8 has 8 bits, i4 has 4");
+  EXPECT_CONTAINS(error_of(BitCast{.to = DType::u2}, {tensor<Int4>({1}, {Int4(1)})}),
+                  "i4 has 4 bits, u2 has 2");
   EXPECT_CONTAINS(error_of(BitCast{.to = DType::string}, {tensor<float>({1}, {1})}), "strings");
 }
 

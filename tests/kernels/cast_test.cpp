@@ -19,6 +19,27 @@ std::vector<To> cast(std::initializer_list<std::type_identity_t<From>> x, bool s
   return values<To>(run(Cast{dtype_of<To>(), saturate}, {tensor<From>(shape, x)}));
 }
 
+// The bits of powers of two that numbers become.
+std::vector<int> powers(const std::vector<double>& x, PowerRounding rounding,
+                        bool saturate = true) {
+  const Tensor t = tensor_of_bytes({DType::f64, {static_cast<std::int64_t>(x.size())}},
+                                   std::as_bytes(std::span(x)));
+  std::vector<int> out;
+  for (const E8M0 y : values<E8M0>(
+           run(Cast{.to = DType::f8e8m0, .saturate = saturate, .rounding = rounding}, {t})))
+    out.push_back(y.bits);
+  return out;
+}
+
+// Bytes from 0 on as elements of T, as floats.
+template <class T>
+std::vector<float> all_values(int count) {
+  std::vector<std::byte> bytes;
+  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(i));
+  return values<float>(
+      run(Cast{.to = DType::f32}, {tensor_of_bytes({dtype_of<T>(), {count}}, bytes)}));
+}
+
 template <class T>
 std::vector<int> bits(const std::vector<T>& v) {
   std::vector<int> out;
@@ -96,9 +117,9 @@ TEST(Cast, BoolIsZeroOrOne) {
 TEST(Cast, EightBitFloatsSaturateWhenTold) {
   const auto x = {0.47892547f, 0.48033667f, 0.49968487f, 0.7229038f, 1e6f,
                   1e-7f,       inf,         -inf,        -1e-7f};
-  using E4M3 = Float8Of<Float8::e4m3fn>;
-  using E4M3UZ = Float8Of<Float8::e4m3fnuz>;
-  using E5M2 = Float8Of<Float8::e5m2>;
+  using E4M3 = SmallFloatOf<SmallFloat::e4m3fn>;
+  using E4M3UZ = SmallFloatOf<SmallFloat::e4m3fnuz>;
+  using E5M2 = SmallFloatOf<SmallFloat::e5m2>;
   EXPECT_ELEMENTS(bits(cast<E4M3, float>(x)), 0x2f, 0x2f, 0x30, 0x34, 0x7e, 0, 0x7e, 0xfe, 0x80);
   EXPECT_ELEMENTS(bits(cast<E4M3UZ, float>(x)), 0x37, 0x37, 0x38, 0x3c, 0x7f, 0, 0x7f, 0xff, 0);
   EXPECT_ELEMENTS(bits(cast<E4M3UZ, float>(x, false)), 0x37, 0x37, 0x38, 0x3c, 0x80, 0, 0x80, 0x80,
@@ -108,13 +129,71 @@ TEST(Cast, EightBitFloatsSaturateWhenTold) {
   EXPECT_THAT((cast<Half, E5M2>({E5M2(-57344.0f)})), ElementsAre(-57344.0f));
 }
 
-// As ONNX's vectors have it: -9 keeps the low bits 0111.
-TEST(Cast, FourBitIntegersKeepTheLowBits) {
-  EXPECT_THAT((cast<Int4, float>({-9, -8, 7.9f, 8, 15})), ElementsAre(7, -8, 7, -8, -1));
+// As ONNX's vectors have it: -9 keeps the low bits 0111. Its page on these types rounds fractions,
+// halves to even.
+TEST(Cast, IntegersOfFewBitsRoundAndKeepTheLowBits) {
+  EXPECT_THAT((cast<Int4, float>({-9, -8, 6.9f, 8, 15})), ElementsAre(7, -8, 7, -8, -1));
+  EXPECT_THAT((cast<Int4, double>({0.5, 1.5, -2.5, -3.6, nan})), ElementsAre(0, 2, -2, -4, 0));
+  EXPECT_THAT((cast<UInt4, Half>({Half(2.5f), Half(3.5f)})), ElementsAre(2, 4));
   EXPECT_THAT((cast<UInt4, float>({-9, -1, 15, 16})), ElementsAre(7, 15, 15, 0));
   EXPECT_THAT((cast<Int4, std::int64_t>({9, -9})), ElementsAre(-7, 7));
   EXPECT_THAT((cast<std::int32_t, Int4>({Int4(-8), Int4(7)})), ElementsAre(-8, 7));
   EXPECT_THAT((cast<float, UInt4>({UInt4(15)})), ElementsAre(15.0f));
+}
+
+// The numbers of ONNX's test_cast_FLOAT_to_INT2 and test_cast_FLOAT_to_UINT2.
+TEST(Cast, TwoBitIntegersKeepTheLowBits) {
+  EXPECT_THAT((cast<Int2, float>({-3, -2, -1, 0, 1, 2, 3})), ElementsAre(1, -2, -1, 0, 1, -2, -1));
+  EXPECT_THAT((cast<UInt2, float>({-3, -2, -1, 0, 1, 2, 3})), ElementsAre(1, 2, 3, 0, 1, 2, 3));
+  EXPECT_THAT((cast<Int2, float>({0.5f, -0.5f, 0.6f, -1.5f})), ElementsAre(0, 0, 1, -2));
+  EXPECT_THAT((cast<UInt2, std::int64_t>({7, -1})), ElementsAre(3, 3));
+  EXPECT_THAT((cast<float, Int2>({Int2(-2), Int2(1)})), ElementsAre(-2.0f, 1.0f));
+  EXPECT_THAT((cast<std::uint8_t, UInt2>({UInt2(0), UInt2(1), UInt2(2), UInt2(3)})),
+              ElementsAre(0, 1, 2, 3));
+}
+
+// The table of docs/docsgen/source/technical/float4.md in ONNX.
+TEST(Cast, FloatsOfFourBitsAreTheTable) {
+  using E2M1 = SmallFloatOf<SmallFloat::e2m1>;
+  EXPECT_THAT(all_values<E2M1>(16),
+              ElementsAre(0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6));
+  // Middles go to the even mantissa; NaN, infinity and what is out of range to 6.
+  EXPECT_ELEMENTS(bits(cast<E2M1, float>({0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5, -5})), 0, 2, 2,
+                  4, 4, 6, 6, 14);
+  EXPECT_ELEMENTS(bits(cast<E2M1, float>({0.26f, 1e-7f, 5.01f, 1e6f, inf, -inf, nan, -nan, -0.0f})),
+                  1, 0, 7, 7, 7, 15, 7, 7, 8);
+  EXPECT_ELEMENTS(bits(cast<E2M1, double>({0.25 + 0x1p-40, -1e300}, false)), 1, 15);
+  EXPECT_ELEMENTS(bits(cast<E2M1, std::int32_t>({5, -7, 3})), 6, 15, 5);
+}
+
+TEST(Cast, PowersOfTwoAreEveryByte) {
+  const std::vector<float> all = all_values<E8M0>(256);
+  for (int i = 0; i < 255; ++i)
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], std::ldexp(1.0f, i - 127)) << i;
+  EXPECT_TRUE(std::isnan(all[255]));
+}
+
+TEST(Cast, PowersOfTwoRoundAsTold) {
+  using R = PowerRounding;
+  const std::vector<double> x = {1, 1 + 0x1p-50, 1.499, 1.5, 1.999, 0x1.8p-127, 0x1.8p126};
+  EXPECT_ELEMENTS(powers(x, R::up), 127, 128, 128, 128, 128, 1, 254);
+  EXPECT_ELEMENTS(powers(x, R::down), 127, 127, 127, 127, 127, 0, 253);
+  EXPECT_ELEMENTS(powers(x, R::nearest), 127, 127, 127, 128, 128, 1, 254);
+}
+
+// The two tables of Cast in ONNX's Operators.md; what it leaves open (numbers below 0) are numbers
+// below the range.
+TEST(Cast, PowersOfTwoSaturateWhenTold) {
+  using R = PowerRounding;
+  const std::vector<double> x = {0, nan, inf, 0x1.01p127, 0x1.8p-128, 0x1p127, 0x1p-127, -4, -inf};
+  EXPECT_ELEMENTS(powers(x, R::up), 0, 255, 254, 254, 0, 254, 0, 0, 0);
+  EXPECT_ELEMENTS(powers(x, R::nearest, false), 255, 255, 255, 255, 255, 254, 0, 255, 255);
+  EXPECT_ELEMENTS(powers({0x1.01p127, 0x1p-128}, R::down, false), 255, 255);
+  // ONNX's test_cast_e8m0_FLOAT_to_FLOAT8E8M0.
+  EXPECT_ELEMENTS(bits(cast<E8M0, float>({0, 0.124f, 0.25f, 0.5f, 1.1f, 2, 4, 8})), 0, 124, 125,
+                  126, 128, 128, 129, 130);
+  EXPECT_THAT((cast<Half, E8M0>({E8M0(0.125), E8M0(1024.0)})), ElementsAre(0.125f, 1024.0f));
+  EXPECT_ELEMENTS(to_text<E8M0>({E8M0(0.5), E8M0(8.0)}), "0.5", "8");
 }
 
 TEST(Cast, NumbersToTextAreTheShortestThatReadBack) {

@@ -44,10 +44,14 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, StringRef>) return DType::string;
   if constexpr (std::is_same_v<T, Int4>) return DType::i4;
   if constexpr (std::is_same_v<T, UInt4>) return DType::u4;
-  if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fn>>) return DType::f8e4m3fn;
-  if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fnuz>>) return DType::f8e4m3fnuz;
-  if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2>>) return DType::f8e5m2;
-  if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2fnuz>>) return DType::f8e5m2fnuz;
+  if constexpr (std::is_same_v<T, Int2>) return DType::i2;
+  if constexpr (std::is_same_v<T, UInt2>) return DType::u2;
+  if constexpr (std::is_same_v<T, SmallFloatOf<SmallFloat::e2m1>>) return DType::f4e2m1;
+  if constexpr (std::is_same_v<T, E8M0>) return DType::f8e8m0;
+  if constexpr (std::is_same_v<T, SmallFloatOf<SmallFloat::e4m3fn>>) return DType::f8e4m3fn;
+  if constexpr (std::is_same_v<T, SmallFloatOf<SmallFloat::e4m3fnuz>>) return DType::f8e4m3fnuz;
+  if constexpr (std::is_same_v<T, SmallFloatOf<SmallFloat::e5m2>>) return DType::f8e5m2;
+  if constexpr (std::is_same_v<T, SmallFloatOf<SmallFloat::e5m2fnuz>>) return DType::f8e5m2fnuz;
 }
 
 // Elements as they lie in memory, or fewer: zeros follow.

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-using E4M3 = Float8Of<Float8::e4m3fn>;
+using E4M3 = SmallFloatOf<SmallFloat::e4m3fn>;
 using u8 = std::uint8_t;
 
 template <class T>
@@ -77,6 +77,27 @@ TEST(Quantize, SmallTypes) {
             0x7f);
 }
 
+// ONNX's test_quantizelinear_int2, _uint2 and _float4e2m1.
+TEST(Quantize, TypesOfTwoAndFourBits) {
+  using E2M1 = SmallFloatOf<SmallFloat::e2m1>;
+  const Tensor scale = tensor<float>({3}, {2, 3, 4});
+  const Tensor x =
+      tensor<float>({3, 4}, {0, 2.5f, 4.8f, 8.6f, -4, -3, 1, 2, -0.0f, -2.5f, -4.8f, -8.6f});
+  EXPECT_THAT(quantize<Int2>({.axis = 0, .to = DType::i2},
+                             {x, scale, tensor<Int2>({3}, {Int2(0), Int2(0), Int2(0)})}),
+              ElementsAre(0, 1, 1, 1, -1, -1, 0, 1, 0, -1, -1, -2));
+  const Tensor z = tensor<float>({3, 4}, {0, 2.5f, 4.8f, 8.6f, -2, -1, 1, 3, 4, 5, 6, 7});
+  EXPECT_THAT(quantize<UInt2>({.axis = 0, .to = DType::u2},
+                              {z, scale, tensor<UInt2>({3}, {UInt2(0), UInt2(0), UInt2(0)})}),
+              ElementsAre(0, 1, 2, 3, 0, 0, 0, 1, 1, 1, 2, 2));
+  const Tensor y =
+      tensor<float>({3, 4}, {0, 2.5f, 4.8f, 8.6f, -30, -20, 6, 9, -0.0f, -2.5f, -4.8f, -8.6f});
+  EXPECT_THAT(quantize<E2M1>({.axis = 0, .to = DType::f4e2m1}, {y, scale}),
+              ElementsAre(0, 1, 2, 4, -6, -6, 2, 3, -0.0f, -0.5f, -1, -2));
+  EXPECT_CONTAINS(error_of(Quantize{.to = DType::f8e8m0}, {x, scalar(1)}),
+                  "cannot quantize to f8e8m0");
+}
+
 TEST(Quantize, TheQuotientHasThePrecisionOfTheScale) {
   // 5.0009765625 / 2 = 2.50048828125 rounds to 2.5 in half precision, and then to even.
   const Tensor x = tensor<float>({1}, {5.0009765625f});
@@ -110,6 +131,19 @@ TEST(Quantize, RefusesWhatDoesNotFit) {
 }
 
 // ONNX's test_dequantizelinear.
+// ONNX's test_dequantizelinear_int2 and _float4e2m1.
+TEST(Dequantize, TypesOfTwoAndFourBits) {
+  using E2M1 = SmallFloatOf<SmallFloat::e2m1>;
+  const Tensor x = tensor<Int2>({4}, {Int2(0), Int2(1), Int2(-1), Int2(-2)});
+  EXPECT_THAT(
+      values<float>(run(Dequantize{.axis = 0}, {x, scalar(2), tensor<Int2>({1}, {Int2(1)})})),
+      ElementsAre(-2, 0, -4, -6));
+  const Tensor y =
+      tensor<E2M1>({5}, {E2M1(0.0f), E2M1(1.0f), E2M1(-1.0f), E2M1(1.5f), E2M1(-4.0f)});
+  EXPECT_THAT(values<float>(run(Dequantize{.axis = 0}, {y, scalar(2)})),
+              ElementsAre(0, 2, -2, 3, -8));
+}
+
 TEST(Dequantize, PerTensor) {
   const Tensor y =
       run(Dequantize{}, {tensor<u8>({4}, {0, 3, 128, 255}), scalar(2), tensor<u8>({}, {128})});

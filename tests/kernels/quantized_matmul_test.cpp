@@ -113,7 +113,7 @@ TEST(QLinearMatMul, RefusesWhatDoesNotFit) {
   EXPECT_CONTAINS(with(a22, scale_of(1), tensor<float>({2}, {1, 1})),
                   "input 6 (f32[2]) must be a scalar");
   EXPECT_CONTAINS(with(a22, zero_of(1), scale_of(1)), "input 1 (u8[]) must be of f32");
-  using E4M3 = Float8Of<Float8::e4m3fn>;
+  using E4M3 = SmallFloatOf<SmallFloat::e4m3fn>;
   EXPECT_CONTAINS(with(tensor<E4M3>({1, 2}, {E4M3(1.0f), E4M3(1.0f)}), scale_of(1), scale_of(1)),
                   "8-bit floats are not supported");
 }

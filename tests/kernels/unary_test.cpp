@@ -189,7 +189,7 @@ TEST(Unary, RefusesTypesThatAKindDoesNotTake) {
   EXPECT_CONTAINS(message(K::bitwise_not, tensor<float>({1}, {1})), "does not take f32");
   EXPECT_CONTAINS(message(K::relu, tensor<bool>({1}, {true})), "does not take bool");
   EXPECT_CONTAINS(message(K::neg, tensor<Int4>({1}, {Int4(1)})), "does not take i4");
-  using E5M2 = Float8Of<Float8::e5m2>;
+  using E5M2 = SmallFloatOf<SmallFloat::e5m2>;
   EXPECT_CONTAINS(message(K::abs, tensor<E5M2>({1}, {E5M2(1.0f)})), "does not take f8e5m2");
 }
 

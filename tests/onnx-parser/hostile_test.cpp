@@ -139,7 +139,7 @@ TEST(Hostile, AttributesPerNodeAreBounded) {
 
 TEST(Hostile, PromisesOfElementsTakeNoMemory) {
   const std::size_t rss_before = peak_rss_bytes();
-  for (const std::int64_t dtype : {f32, i64, boolean, u4, onnx_test::text}) {
+  for (const std::int64_t dtype : {f32, i64, boolean, u4, i2, onnx_test::text}) {
     const Message tensor = tensor_header("w", dtype, {std::int64_t{1} << 36});
     EXPECT_FALSE(import(make_model(GraphParts{.initializers = {tensor}})));
   }

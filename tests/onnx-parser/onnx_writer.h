@@ -89,7 +89,10 @@ enum OnnxType : std::int64_t {
   f8e5m2fnuz,
   u4,
   i4,
-  f4e2m1
+  f4e2m1,
+  f8e8m0,
+  u2,
+  i2
 };
 
 // ---- types: a dimension is a number, a name or, when empty, unknown

@@ -189,6 +189,21 @@ TEST(Casts, TargetsByNumberNameOrExample) {
                       .attributes = {integer("to", 10), word("round_mode", "up")},
                       .version = 24}),
             "%1: f16[2,3] = Cast(%0) to=f16\n");
+  EXPECT_EQ(nodes_of({.op = "Cast",
+                      .types = {x},
+                      .attributes = {integer("to", 24), word("round_mode", "nearest")},
+                      .version = 25}),
+            "%1: f8e8m0[2,3] = Cast(%0) to=f8e8m0 rounding=nearest\n");
+  EXPECT_CONTAINS(nodes_of({.op = "Cast",
+                            .types = {x},
+                            .attributes = {integer("to", 24), word("round_mode", "even")},
+                            .version = 25}),
+                  "'round_mode' is 'even', wants 'up', 'nearest', 'down'");
+  EXPECT_EQ(nodes_of({.op = "CastLike",
+                      .types = {x, tensor_type(i2, {})},
+                      .attributes = {word("round_mode", "down")},
+                      .version = 25}),
+            "%2: i2[2,3] = Cast(%0) to=i2 rounding=down\n");
   EXPECT_EQ(nodes_of({"CastLike", {x, tensor_type(boolean, {})}}),
             "%2: bool[2,3] = Cast(%0) to=bool\n");
   EXPECT_EQ(

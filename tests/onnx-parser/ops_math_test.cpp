@@ -353,8 +353,41 @@ TEST(Quantised, QuantizeAndDequantize) {
                       .version = 23}),
             "%2: f32[2,3] = Dequantize(%0, %1)\n"
             "%3: f16[2,3] = Cast(%2) to=f16\n");
+  EXPECT_EQ(nodes_of({.op = "QuantizeLinear",
+                      .types = {math_x, math_scalar},
+                      .attributes = {integer("output_dtype", 25)},
+                      .version = 25}),
+            "%2: u2[2,3,4] = Quantize(%0, %1) to=u2\n");
+  EXPECT_CONTAINS(nodes_of({.op = "QuantizeLinear",
+                            .types = {math_x, math_scalar},
+                            .attributes = {integer("output_dtype", 24)},
+                            .version = 25}),
+                  "cannot quantize to f8e8m0");
   EXPECT_EQ(nodes_of({.op = "DynamicQuantizeLinear", .types = {math_x}, .outputs = 3}),
             "%1: u8[2,3,4], %2: f32[], %3: u8[] = DynamicQuantize(%0)\n");
+}
+
+TEST(Quantised, ScalesThatArePowersOfTwo) {
+  const Message scale = tensor_type(f8e8m0, {2, 2});
+  const Message f4 = tensor_type(f4e2m1, {2, 4});
+  EXPECT_EQ(nodes_of({.op = "QuantizeLinear",
+                      .types = {tensor_type(f16, {2, 4}), scale},
+                      .attributes = {integer("block_size", 2), integer("output_dtype", 23)},
+                      .version = 25}),
+            "%2: f32[2,2] = Cast(%1)\n"
+            "%3: f4e2m1[2,4] = Quantize(%0, %2) block_size=2 to=f4e2m1\n");
+  EXPECT_EQ(nodes_of({.op = "DequantizeLinear",
+                      .types = {f4, scale},
+                      .attributes = {integer("block_size", 2), integer("output_dtype", 10)},
+                      .version = 25}),
+            "%2: f32[2,2] = Cast(%1)\n"
+            "%3: f32[2,4] = Dequantize(%0, %2) block_size=2\n"
+            "%4: f16[2,4] = Cast(%3) to=f16\n");
+  EXPECT_CONTAINS(nodes_of({.op = "DequantizeLinear",
+                            .types = {f4, scale},
+                            .attributes = {integer("block_size", 2)},
+                            .version = 25}),
+                  "'output_dtype' is missing");
 }
 
 TEST(Quantised, ConvolutionsAndProducts) {

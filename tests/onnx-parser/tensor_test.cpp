@@ -102,6 +102,31 @@ TEST_F(TensorTest, FourBitIntegersLieTwoToAByteTheLowFirst) {
   EXPECT_CONTAINS(error_of(raw_tensor("w", u4, {3}, "\x01")), "has 1 bytes, but u4[3] takes 2");
 }
 
+TEST_F(TensorTest, ElementsOfTwoBitsLieFourToAByteTheLowFirst) {
+  EXPECT_EQ(text_of(raw_tensor("w", i2, {5}, "\x1b\x02")), "i2[5] = {-1, -2, 1, 0, -2}");
+  EXPECT_EQ(text_of(raw_tensor("w", u2, {4}, "\xe4")), "u2[4] = {0, 1, 2, 3}");
+  EXPECT_EQ(text_of(tensor_header("w", i2, {6}).packed(5, {0x1b, 0xff})),
+            "i2[6] = {-1, -2, 1, 0, -1, -1}");
+  EXPECT_EQ(text_of(tensor_header("w", u2, {3}).number(5, 0xff)), "u2[3] = {3, 3, 3}");
+  EXPECT_CONTAINS(error_of(raw_tensor("w", u2, {5}, "\x01")), "has 1 bytes, but u2[5] takes 2");
+  EXPECT_CONTAINS(error_of(raw_tensor("w", i2, {4}, "ab")), "has 2 bytes, but i2[4] takes 1");
+  EXPECT_CONTAINS(error_of(tensor_header("w", i2, {9}).packed(5, {1, 1})),
+                  "has 8 elements, but i2[9] takes 9");
+  EXPECT_CONTAINS(error_of(tensor_header("w", i2, {4}).packed(5, {1, 1})), "too many");
+  EXPECT_CONTAINS(error_of(tensor_header("w", u2, {4}).packed(5, {256})), "outside of its type");
+}
+
+TEST_F(TensorTest, FloatsOfFourBitsAndPowersOfTwo) {
+  EXPECT_EQ(text_of(raw_tensor("w", f4e2m1, {3}, "\x71\x0d")), "f4e2m1[3] = {0.5, 6, -3}");
+  EXPECT_EQ(text_of(tensor_header("w", f4e2m1, {2}).number(5, 0x20)), "f4e2m1[2] = {0, 1}");
+  EXPECT_CONTAINS(error_of(raw_tensor("w", f4e2m1, {3}, "\x01")),
+                  "has 1 bytes, but f4e2m1[3] takes 2");
+  EXPECT_EQ(text_of(raw_tensor("w", f8e8m0, {3}, "\x7f\x80\x7e")), "f8e8m0[3] = {1, 2, 0.5}");
+  EXPECT_EQ(text_of(tensor_header("w", f8e8m0, {1}).number(5, 130)), "f8e8m0[1] = {8}");
+  EXPECT_CONTAINS(error_of(raw_tensor("w", f8e8m0, {2}, "\x7f")),
+                  "has 1 bytes, but f8e8m0[2] takes 2");
+}
+
 TEST_F(TensorTest, RawTruthValuesAreZeroOrOne) {
   EXPECT_EQ(text_of(raw_tensor("w", boolean, {3}, std::string_view("\0\1\2", 3))),
             "bool[3] = {false, true, true}");
@@ -146,7 +171,6 @@ TEST_F(TensorTest, DimensionsAreCheckedBeforeAnyMemoryIsTaken) {
 
 TEST_F(TensorTest, TypesWithoutACounterpartAreNamed) {
   EXPECT_CONTAINS(error_of(tensor_header("w", complex64, {1})), "COMPLEX64 is not supported");
-  EXPECT_CONTAINS(error_of(tensor_header("w", f4e2m1, {1})), "FLOAT4E2M1 is not supported");
   EXPECT_CONTAINS(error_of(tensor_header("w", undefined, {1})), "UNDEFINED");
   EXPECT_CONTAINS(error_of(tensor_header("w", 99, {1})), "element type 99 is not known");
   EXPECT_CONTAINS(error_of(tensor_header("w", -1, {1})), "element type -1 is not known");
@@ -162,7 +186,7 @@ TEST_F(TensorTest, DecodedMemoryIsCharged) {
 }
 
 TEST_F(TensorTest, NumbersOfTypesGoBothWays) {
-  for (std::int64_t i = 1; i <= 22; ++i) {
+  for (std::int64_t i = 1; i <= 26; ++i) {
     const auto dtype = dtype_of(i);
     EXPECT_TRUE(!dtype || onnx_type_of(*dtype) == i) << i;
   }

@@ -121,6 +121,8 @@ TEST(Write, TypedFieldsOfTensorsKeepTheirEncoding) {
 TEST(Write, TensorsMadeOnTheFlyAreReadBack) {
   TextPool pool;
   const std::uint8_t nibbles[] = {1, 15, 7};
+  const std::int8_t pairs[] = {1, -2, 0, -1, 1};
+  const std::uint8_t powers[] = {0, 127, 255};
   const StringRef words[] = {{"", 0}, {"ab", 2}};
   const float numbers[] = {1, -2};
   const auto check = [&](const TensorType& type, const void* data) {
@@ -138,6 +140,9 @@ TEST(Write, TensorsMadeOnTheFlyAreReadBack) {
     }
   };
   check({DType::u4, Shape{3}}, nibbles);
+  check({DType::f4e2m1, Shape{3}}, nibbles);
+  check({DType::i2, Shape{5}}, pairs);
+  check({DType::f8e8m0, Shape{3}}, powers);
   check({DType::f32, Shape{1, 2}}, numbers);
   check({DType::f32, Shape{0, 2}}, numbers);
   check({DType::string, Shape{2}}, words);

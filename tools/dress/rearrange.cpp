@@ -60,8 +60,7 @@ Result<Tensor> empty_tensor(DType dtype, const Shape& shape) {
 // All bits set: NaN, -1 or the largest number, where any bits are an element.
 void fill(Tensor& t) {
   const DType d = t.dtype();
-  const bool any_bits =
-      d != DType::string && d != DType::boolean && d != DType::i4 && d != DType::u4;
+  const bool any_bits = d != DType::string && d != DType::boolean && bits_of(d) >= 8;
   if (any_bits) std::memset(t.mutable_data(), 0xff, t.bytes());
 }
 

@@ -26,6 +26,8 @@ Range usual_range(DType dtype) {
     case DType::u8: return {0, 256};
     case DType::i4: return {-8, 8};
     case DType::u4: return {0, 16};
+    case DType::i2: return {-2, 2};
+    case DType::u2: return {0, 4};
     default: return is_float(dtype) ? Range{-1, 1} : Range{0, 2};
   }
 }

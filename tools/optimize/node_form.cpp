@@ -227,7 +227,7 @@ Form form_of(const Source& s, const Unary& op) {
 }
 
 Form form_of(const Source& s, const Cast& op) {
-  if (s.opset < 9 || !op.saturate) return std::nullopt;
+  if (s.opset < 9 || !op.saturate || op.rounding != PowerRounding::up) return std::nullopt;
   OnnxForm form = plain(s, "Cast");
   form.attributes = {integer_attribute("to", onnx::onnx_type_of(op.to))};
   return form;

@@ -20,8 +20,11 @@ Ball range_of(DType t) {
     low = static_cast<double>(std::numeric_limits<T>::lowest());
     high = static_cast<double>(std::numeric_limits<T>::max());
   });
-  if (t == DType::i4) low = -8, high = 7;
-  if (t == DType::u4) high = 15;
+  if (bits_of(t) < 8) {
+    const double count = std::exp2(static_cast<double>(bits_of(t)));
+    low = is_unsigned(t) ? 0 : -count / 2;
+    high = low + count - 1;
+  }
   return {(low + high) / 2, (high - low) / 2};
 }
 
@@ -170,11 +173,15 @@ Status float_binary(const Binary& op, Evaluated& e, std::span<const std::size_t>
 
 // ---- Cast --------------------------------------------------------------------------------------
 
-double spacing_f8(double v) {
-  return std::fabs(v) / 4 + 0x1p-9;
+// The largest step of floats of a byte or less around a number.
+double spacing_of(DType t, double v) {
+  const double size = std::fabs(v);
+  if (t == DType::f8e8m0) return size + 0x1p-127;
+  return t == DType::f4e2m1 ? size / 2 + 0.5 : size / 4 + 0x1p-9;
 }
 
-// Float to integer truncates and saturates: what the ends of the interval give.
+// Float to integer truncates and saturates, or rounds to few bits: what the ends of the interval
+// give.
 double integer_cast_error(DType to, Ball x, double y) {
   if (std::isinf(x.e)) return infinity;
   if (to == DType::boolean) return x.low() > 0 || x.high() < 0 ? 0 : infinity;
@@ -182,7 +189,7 @@ double integer_cast_error(DType to, Ball x, double y) {
   if (std::isnan(x.v)) return infinity;
   const Ball range = range_of(to);
   const auto cast = [&](double v) { return std::clamp(std::trunc(v), range.low(), range.high()); };
-  if (to == DType::i4 || to == DType::u4) return holds(to, x) ? 1 : infinity;
+  if (bits_of(to) < 8) return holds(to, x) ? std::floor(x.e) + 1 : infinity;
   return std::max(std::fabs(cast(x.low()) - y), std::fabs(cast(x.high()) - y));
 }
 
@@ -288,7 +295,7 @@ Status bound(const Cast& op, Evaluated& e) {
   }
   const Numbers from = as_numbers(x.value);
   const Numbers to = as_numbers(out.value);
-  const bool is_f8 = !out.is_float() && op.to >= DType::f8e4m3fn;
+  const bool is_small_float = !out.is_float() && is_float(op.to);
   Numbers& bound = e.bound();
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const Ball b{from[i], x.error(i)};
@@ -299,8 +306,8 @@ Status bound(const Cast& op, Evaluated& e) {
                      ? 0
                      : e.rounding().rounded(b.v, b.e).e;
       if (!std::isfinite(b.v) && b.exact()) bound[i] = 0;
-    } else if (is_f8) {
-      bound[i] = b.exact() ? 0 : b.e + 2 * spacing_f8(b.size());
+    } else if (is_small_float) {
+      bound[i] = b.exact() ? 0 : b.e + 2 * spacing_of(op.to, b.size());
     } else if (x.is_float()) {
       bound[i] = integer_cast_error(out.type, b, to[i]);
     } else if (op.to == DType::boolean) {

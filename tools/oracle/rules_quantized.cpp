@@ -18,11 +18,13 @@ struct Limits {
   double high = 0;
 };
 
-// The limits of the quantised integer types; nullopt for the 8-bit floats.
+// The limits of the quantised integer types; nullopt for the small floats.
 std::optional<Limits> limits_of(DType t) {
   switch (t) {
     case DType::i4: return Limits{-8, 7};
     case DType::u4: return Limits{0, 15};
+    case DType::i2: return Limits{-2, 1};
+    case DType::u2: return Limits{0, 3};
     case DType::i8: return Limits{-128, 127};
     case DType::u8: return Limits{0, 255};
     case DType::i16: return Limits{-32768, 32767};
@@ -188,8 +190,9 @@ Status bound(const Quantize& op, Evaluated& e) {
     q.e += r.stored(q);
     if (limits) {
       e.bound()[i] = step_error(q, {pick(zeros, at[i]), 0}, *limits, y[i]);
-    } else {  // an 8-bit float: up to two of its steps
-      e.bound()[i] = q.e + std::fabs(y[i]) / 2 + 0x1p-8;
+    } else {  // a small float: up to two of its steps
+      const double least = e.out[0].type == DType::f4e2m1 ? 1 : 0x1p-8;
+      e.bound()[i] = q.e + std::fabs(y[i]) / 2 + least;
     }
   }
   return {};

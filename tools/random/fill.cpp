@@ -52,8 +52,8 @@ T random_element(Rng& rng, Numbers numbers, Spread spread) {
     return {};
   } else if constexpr (std::is_same_v<T, bool>) {
     return rng.chance(0.5);
-  } else if constexpr (std::is_same_v<T, Int4> || std::is_same_v<T, UInt4>) {
-    return T(rng.between(std::is_same_v<T, Int4> ? -8 : 0, std::is_same_v<T, Int4> ? 7 : 15));
+  } else if constexpr (is_few_bits<T>) {
+    return T(rng.between(T::lowest, T::highest));
   } else if constexpr (std::is_integral_v<T>) {
     if (numbers == Numbers::wild) return wild_integer<T>(rng);
     const bool above_zero = std::is_unsigned_v<T> || numbers == Numbers::positive;

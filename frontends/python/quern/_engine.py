@@ -19,10 +19,12 @@ from quern._libraries import Library, array_over, structure
 
 _MAX_RANK = 16
 # By the numbers of quern_dtype: the name, and the type in which numpy holds the elements. Types that numpy lacks are
-# held as integers of their bits (bf16, the floats of 8 bits) or values (i4, u4).
+# held as integers of their bits (bf16, the floats of 8 and 4 bits) or values
+# (i4, u4, i2, u2).
 _DTYPES = [("f32", "f4"), ("f64", "f8"), ("f16", "f2"), ("bf16", "u2"), ("i8", "i1"), ("i16", "i2"), ("i32", "i4"),
            ("i64", "i8"), ("u8", "u1"), ("u16", "u2"), ("u32", "u4"), ("u64", "u8"), ("bool", "?"), ("string", "O"),
-           ("i4", "i1"), ("u4", "u1"), ("f8e4m3fn", "u1"), ("f8e4m3fnuz", "u1"), ("f8e5m2", "u1"), ("f8e5m2fnuz", "u1")]
+           ("i4", "i1"), ("u4", "u1"), ("f8e4m3fn", "u1"), ("f8e4m3fnuz", "u1"), ("f8e5m2", "u1"), ("f8e5m2fnuz", "u1"),
+           ("f4e2m1", "u1"), ("f8e8m0", "u1"), ("i2", "i1"), ("u2", "u1")]
 _STRING = 13
 _KINDS = ["tensor", "sequence", "optional tensor", "optional sequence"]
 _BORROW = 1

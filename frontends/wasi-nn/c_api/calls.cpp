@@ -13,7 +13,7 @@ using namespace quern::wasi_nn::c_api;
 namespace {
 
 static_assert(QUERN_MAX_RANK == static_cast<int>(Shape::max_rank));
-static_assert(QUERN_F8E5M2FNUZ + 1 == static_cast<int>(dtype_count));
+static_assert(QUERN_U2 + 1 == static_cast<int>(dtype_count));
 
 // The form of most entry points: checks that the instance is not null and runs `body` with it.
 template <class F>

@@ -65,8 +65,7 @@ enum {
 
 /* "invalid_argument"; "unknown" for a number that is no status. Static. */
 QUERN_EXPORT const char* quern_status_name(quern_status status);
-/* The message of this thread's last failing call; "" if there was none. Valid until the next
- * failing call. */
+/* The message of this thread's last failing call, valid until the next; "" if there was none. */
 QUERN_EXPORT const char* quern_last_error(void);
 
 typedef int32_t quern_dtype;
@@ -90,7 +89,11 @@ enum {
   QUERN_F8E4M3FN = 16,
   QUERN_F8E4M3FNUZ = 17,
   QUERN_F8E5M2 = 18,
-  QUERN_F8E5M2FNUZ = 19
+  QUERN_F8E5M2FNUZ = 19,
+  QUERN_F4E2M1 = 20, /* the low four bits of a byte */
+  QUERN_F8E8M0 = 21, /* 2^(byte - 127); 255 is NaN */
+  QUERN_I2 = 22,     /* 2-bit integers, held as those of 4 bits */
+  QUERN_U2 = 23
 };
 
 typedef struct quern_string {
@@ -202,8 +205,7 @@ QUERN_EXPORT void quern_custom_ops_destroy(quern_custom_ops* ops);
 QUERN_EXPORT quern_status quern_custom_ops_add(quern_custom_ops* ops,
                                                const struct quern_custom_op* op);
 /* Opens a shared object and lets its quern_register_ops() add all of its operators, or none. It
- * stays open as long as one of them exists. Errors: not_found; invalid_argument, also where it is
- * no such object. */
+ * stays open as long as one exists. Errors: not_found; invalid_argument, also for another file. */
 QUERN_EXPORT quern_status quern_custom_ops_load(quern_custom_ops* ops, const char* path);
 
 /* ---- models -------------------------------------------------------------------------------- */
@@ -549,15 +551,13 @@ QUERN_EXPORT quern_status quern_group_get_counters(const quern_group* group,
  * Submitted runs that share tensors take effect in the order of their submission. */
 typedef struct quern_device_tensor quern_device_tensor;
 
-/* Allocates memory for `type`, whose `data` is ignored. `device` NULL: the CPU. Errors:
- * invalid_argument (strings, bytes that are not those of dtype and dims), out_of_memory,
- * device_lost. */
+/* Allocates memory for `type`, without its `data`. `device` NULL: the CPU. Errors: invalid_argument
+ * (strings, bytes that are not those of dtype and dims), out_of_memory, device_lost. */
 QUERN_EXPORT quern_status quern_device_tensor_create(const quern_device* device,
                                                      const quern_tensor* type,
                                                      quern_device_tensor** tensor);
 QUERN_EXPORT void quern_device_tensor_destroy(quern_device_tensor* tensor);
-/* Copies elements of any shape that fits from the host. Waits for submitted runs that the
- * tensor is bound to. */
+/* Copies elements of any shape that fits from the host. Waits for submitted runs bound to it. */
 QUERN_EXPORT quern_status quern_device_tensor_write(quern_device_tensor* tensor,
                                                     const quern_tensor* from);
 /* Returns type and elements, downloaded from the device; valid until the next write or run.
