@@ -181,7 +181,8 @@ std::string operators_markdown() {
       "further input or output, `NAME.keys`, behind those that the model names. CastMap writes "
       "floats as strings as Cast does. Maps in bodies and in sequences that other operators make "
       "or take are refused.\n\n",
-      onnx_table("ai.onnx.ml", Versions::shown), "\n## ai.onnx.preview.training\n\n",
+      onnx_table("ai.onnx.ml", Versions::shown), "\n## ai.onnx.preview\n\n",
+      onnx_table("ai.onnx.preview", Versions::hidden), "\n## ai.onnx.preview.training\n\n",
       onnx_table("ai.onnx.preview.training", Versions::hidden),
       "\n## Families of the graph\n\nONNX operators become these. A member is a value of the "
       "family's `kind`.\n\n",

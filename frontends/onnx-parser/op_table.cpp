@@ -19,6 +19,7 @@ constexpr std::array onnx_families = {
     sequence_ops, attention_ops, loss_ops,     legacy_ops,    same_onnx_ops,
 };
 constexpr std::array ml_families = {ml_ops, ml_linear_ops, ml_tree_ops};
+constexpr std::array preview_families = {preview_ops};
 constexpr std::array training_families = {training_ops};
 constexpr std::array microsoft_families = {
     microsoft_ops,          microsoft_attention_ops,  microsoft_decoder_ops,
@@ -32,9 +33,10 @@ struct OperatorSet {
 };
 
 // com.microsoft has one version; its number is ignored.
-constexpr std::array<OperatorSet, 4> sets = {{
+constexpr std::array<OperatorSet, 5> sets = {{
     {"", 28, onnx_families},
     {"ai.onnx.ml", 5, ml_families},
+    {"ai.onnx.preview", 1, preview_families},
     {"ai.onnx.preview.training", 1, training_families},
     {"com.microsoft", 1 << 20, microsoft_families},
 }};

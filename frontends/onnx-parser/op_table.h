@@ -68,6 +68,7 @@ OpRows sequence_ops();
 OpRows attention_ops();
 OpRows loss_ops();
 OpRows training_ops();
+OpRows preview_ops();
 OpRows legacy_ops();
 OpRows ml_ops();
 OpRows ml_linear_ops();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention (opsets 23 to 25) and RotaryEmbedding; LinearAttention is in ops_linear_attention.cpp.
+// Attention (opsets 23 to 25), FlexAttention and RotaryEmbedding; LinearAttention is in
+// ops_linear_attention.cpp.
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -14,6 +16,7 @@
 #include "graph/ops/shape_of.h"
 #include "graph/ops/softmax.h"
 #include "graph/ops/unary_kind.h"
+#include "graph/type.h"
 
 namespace quern::onnx {
 
@@ -210,6 +213,46 @@ void import_rotary_embedding(NodeImport& n) {
   n.set(0, packed ? reshape(n, y, shape_of(n, n.in(0))) : y);
 }
 
+// ---- ai.onnx.preview FlexAttention: its scores and probabilities pass through graphs of the model
+
+// x as the graph of an attribute changes it, which keeps type and shape; x where there is none.
+ValueId modified(NodeImport& n, std::string_view attribute, ValueId x) {
+  if (!n.has_attribute(attribute)) return x;
+  const GraphProto* proto = n.graph(attribute);
+  if (!n.ok()) return x;
+  const ValueId inputs[] = {x};
+  const std::vector<ValueId> outputs = n.inlined(*proto, inputs);
+  if (!n.ok()) return x;
+  const auto fits = [&](const ValueType& y, const ValueType& wanted) {
+    return y.dtype == wanted.dtype && (!y.dims || !wanted.dims || meet(*wanted.dims, *y.dims));
+  };
+  if (outputs.size() != 1 || !fits(n.type(outputs[0]), n.type(x)))
+    n.fail(cat("attribute '", attribute,
+               "' wants a graph with one output of the type and shape of its input"));
+  return outputs.empty() ? x : outputs[0];
+}
+
+void import_flex_attention(NodeImport& n) {
+  for (std::size_t i : {0, 1, 2})
+    if (const std::int64_t rank = n.known_rank(n.in(i)); n.ok() && rank != 4)
+      return n.fail(cat("input ", i, " has rank ", rank, ", wants 4"));
+  if (!n.ok()) return;
+  const ValueId v = n.in(2);
+  const DType type = n.dtype(n.in(0));
+  const DType precision =
+      n.dtype_attribute("softmax_precision", type == DType::f64 ? DType::f64 : DType::f32);
+  const ScoreScale scale = read_scale(n, n.in(0));
+  const bool is_plain = !n.has_attribute("score_mod") && !n.has_attribute("prob_mod");
+  if (is_plain && precision == DType::f32)
+    return n.emit(Attention{.scale = scale.factor}, {scale.q, n.in(1), v});
+  const ValueId k = repeat_heads(n, n.in(1), n.in(0));
+  const ValueId raw = n.add(MatMul{.transpose_b = true, .alpha = scale.factor}, {scale.q, k});
+  const ValueId scores = modified(n, "score_mod", cast(n, raw, precision));
+  const ValueId p = modified(n, "prob_mod", n.add(Softmax{}, {scores}));
+  const ValueId y = n.add(MatMul{}, {p, cast(n, repeat_heads(n, v, n.in(0)), precision)});
+  n.set(0, cast(n, y, type));
+}
+
 }  // namespace
 
 void import_linear_attention(NodeImport& n);
@@ -221,11 +264,16 @@ constexpr OpRow attention_rows[] = {
     {"LinearAttention", 27, import_linear_attention, {3, 6}, {1, 2}},
     {"RotaryEmbedding", 23, import_rotary_embedding, {3, 4}},
 };
+constexpr OpRow preview_rows[] = {{"FlexAttention", 1, import_flex_attention, three}};
 
 }  // namespace
 
 OpRows attention_ops() {
   return attention_rows;
+}
+
+OpRows preview_ops() {
+  return preview_rows;
 }
 
 }  // namespace quern::onnx

@@ -135,6 +135,62 @@ TEST(AttentionOp, SpelledOutWhenSomethingBetweenIsWanted) {
                   "'qk_matmul_output_mode' wants 0 to 3");
 }
 
+// A graph of one operator, x -> y.
+Message graph_of(std::string_view op, const Message& type) {
+  return make_graph({.nodes = {node(op, {"x"}, {"y"})},
+                     .inputs = {value("x", type)},
+                     .outputs = {Message().text(1, "y")}});
+}
+
+TEST(FlexAttention, PlainIsOneNode) {
+  EXPECT_EQ(nodes_of({.op = "FlexAttention",
+                      .types = {q4, k4, k4},
+                      .attributes = {number("scale", 0.5f)},
+                      .domain = "ai.onnx.preview"}),
+            "%3: f32[2,4,3,8] = Attention(%0, %1, %2) scale=0.5\n");
+}
+
+TEST(FlexAttention, GraphsOfTheModelStandWhereTheyApply) {
+  const Message h4 = tensor_type(f16, {2, 4, 3, 8});
+  const Message scores = tensor_type(f32, {2, 4, 3, 3});
+  EXPECT_EQ(
+      nodes_of({.op = "FlexAttention",
+                .types = {h4, h4, h4},
+                .attributes = {number("scale", 1), graph("score_mod", graph_of("Tanh", scores)),
+                               graph("prob_mod", graph_of("Abs", scores))},
+                .domain = "ai.onnx.preview"}),
+      "%3: f16[2,4,3,3] = MatMul(%0, %1) transpose_b=true\n"
+      "%4: f32[2,4,3,3] = Cast(%3)\n"
+      "%5: f32[2,4,3,3] = Unary(%4) kind=tanh\n"
+      "%6: f32[2,4,3,3] = Softmax(%5) kind=softmax\n"
+      "%7: f32[2,4,3,3] = Unary(%6) kind=abs\n"
+      "%8: f32[2,4,3,8] = Cast(%2)\n"
+      "%9: f32[2,4,3,8] = MatMul(%7, %8)\n"
+      "%10: f16[2,4,3,8] = Cast(%9) to=f16\n");
+}
+
+TEST(FlexAttention, RefusesWhatChangesTypeOrShape) {
+  const auto with = [](const Message& mod) {
+    return nodes_of({.op = "FlexAttention",
+                     .types = {q4, q4, q4},
+                     .attributes = {graph("score_mod", mod)},
+                     .domain = "ai.onnx.preview"});
+  };
+  const Message scores = tensor_type(f32, {2, 4, 3, 3});
+  const std::string wanted = "'score_mod' wants a graph with one output of the type and shape";
+  EXPECT_CONTAINS(with(graph_of("Shape", scores)), wanted);
+  EXPECT_CONTAINS(with(graph_of("Flatten", scores)), wanted);
+  EXPECT_CONTAINS(with(make_graph({.inputs = {value("x", scores)}})), wanted);
+  EXPECT_CONTAINS(with(make_graph({.nodes = {node("Add", {"x", "z"}, {"y"})},
+                                   .inputs = {value("x", scores), value("z", scores)},
+                                   .outputs = {Message().text(1, "y")}})),
+                  "has 2 inputs, its node wants 1");
+  EXPECT_CONTAINS(nodes_of({.op = "FlexAttention",
+                            .types = {q4, tensor_type(f32, {2, 5, 8}), q4},
+                            .domain = "ai.onnx.preview"}),
+                  "input 1 has rank 3, wants 4");
+}
+
 TEST(AttentionOp, WindowsAndExternalCachesOfLaterOpsets) {
   EXPECT_EQ(nodes_of({.op = "Attention",
                       .types = {q4, k4, k4, {}, {}, {}, tensor_type(i64, {2})},

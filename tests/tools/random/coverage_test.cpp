@@ -24,6 +24,8 @@ const std::map<std::string, std::string>& left_out() {
       {"com.microsoft.BeamSearch", generates},
       {"com.microsoft.GreedySearch", generates},
       {"com.microsoft.Sampling", generates},
+      {"ai.onnx.preview.FlexAttention",
+       "a preview, made of Attention's parts: the parser's tests and ONNX's own cases have it"},
       {"ai.onnx.preview.training.Gradient", "always refused: it needs automatic differentiation"},
       {"Scatter", "deprecated since opset 11: another name for ScatterElements"},
       {"Upsample", "deprecated since opset 10: another name for Resize"},
