@@ -1,178 +1,198 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the node cases of a checkout of ONNX, newer than any package of it, for `quern verify`.
+"""Writes the cases of a checkout of ONNX, newer than any package of it, for `quern verify`.
 
-  git clone --depth 1 the repository onnx/onnx
-  tests/conformance/cases_of_onnx.py onnx cases && quern verify cases
+  git clone --depth 1 https://github.com/onnx/onnx
+  git clone --depth 1 --branch v0.5.4 https://github.com/jax-ml/ml_dtypes
+  tests/conformance/cases_of_onnx.py onnx cases ml_dtypes
+  tests/conformance/onnx_cases.py build/release/bin/quern cases
 
-The checkout is not built: Debian's package (python3-onnx) gives the messages, the checkout the cases and
-what they compute with. Cases whose element types the package does not know (8 bits and less) are left
-out, and so are those that its helpers refuse; the end says how many.
+The cases compute what they expect with the checkout's own Python, of which only the part in C++ is replaced:
+operators have a version here and nothing else, so cases of their function bodies (`_expanded`) are not made.
+ml_dtypes gives numpy the types that it lacks; its checkout is compiled, and may be left out where Python has
+it as a package. The end says what was left out, and why. Debian: python3-numpy, python3-protobuf,
+python3-typing-extensions, protobuf-compiler; for ml_dtypes also python3-dev, libeigen3-dev.
 """
+import argparse
 import importlib
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
+import sysconfig
+import tempfile
 import types
 import warnings
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+import typing_extensions
 
-NEW_TYPES = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4", "FLOAT4E2M1",
-             "FLOAT8E8M0", "UINT2", "INT2")  # numbers from 17 on
-TYPES = {np.dtype(name): number for name, number in {
-    "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "object": 8, "bool": 9,
-    "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15}.items()}
+DOMAINS = {"": "", "ML": "ai.onnx.ml", "PREVIEW": "ai.onnx.preview", "TRAINING": "ai.onnx.preview.training"}
+TRAINING = ("Gradient", "Momentum", "Adagrad", "Adam")
+# What ml_dtypes takes from numpy 2 and Eigen 3.5, for those before.
+OLDER_LIBRARIES = """
+#include <Python.h>
+#include <numpy/numpyconfig.h>
+#include <Eigen/Core>
+#include <cstdint>
+#ifndef NPY_2_0_API_VERSION
+#define NPY_2_0_API_VERSION 0x10
+#define PyArray_DescrProto PyArray_Descr
+#endif
+#if !EIGEN_VERSION_AT_LEAST(3, 4, 90)
+namespace Eigen { namespace numext {
+template <int Bytes> struct get_integer_by_size;
+template <> struct get_integer_by_size<1> { using unsigned_type = std::uint8_t; };
+template <> struct get_integer_by_size<2> { using unsigned_type = std::uint16_t; };
+template <> struct get_integer_by_size<4> { using unsigned_type = std::uint32_t; };
+template <> struct get_integer_by_size<8> { using unsigned_type = std::uint64_t; };
+} }
+#endif
+"""
 
 
 class Anything(types.ModuleType):
     """A module that has every name, for imports whose use is another matter."""
 
+    __path__ = []
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {})
+        made = type(name, (Exception,), {"__init__": lambda self, *_args, **_options: None})
+        setattr(self, name, made)
+        return made
 
 
-def type_of(dtype):
-    return TensorProto.STRING if np.dtype(dtype).kind in "US" else TYPES[np.dtype(dtype)]
+def run(*command):
+    subprocess.run(list(map(str, command)), check=True)
 
 
-def not_here(*_args, **_kwargs):
-    raise NotImplementedError
+def build_ml_dtypes(checkout, folder):
+    package = folder / "ml_dtypes"
+    shutil.copytree(checkout / "ml_dtypes", package)
+    older = folder / "older_libraries.h"
+    older.write_text(OLDER_LIBRARIES)
+    run("c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-include", older, "-I", folder, "-I", np.get_include(),
+        "-I", "/usr/include/eigen3", "-I", sysconfig.get_paths()["include"], *sorted(package.glob("_src/*.cc")),
+        "-o", package / "_ml_dtypes_ext.so")
 
 
-def random_integers(shape, dtype, seed=1):
-    info = np.iinfo(dtype)
-    return np.random.default_rng(seed).integers(info.min, info.max, size=shape).astype(dtype)
+def build_onnx(checkout, folder):
+    """The checkout's Python with the messages of its files, and everything in the place of its C++."""
+    package = folder / "onnx"
+    shutil.copytree(checkout / "onnx", package, ignore=lambda path, names: [
+        name for name in names if "." in name and not name.endswith((".py", ".proto"))])
+    protos = ("onnx-ml", "onnx-operators-ml", "onnx-data")
+    run("protoc", "-I", folder, f"--python_out={folder}", *(package / f"{name}.proto" for name in protos))
+    for name in protos:
+        word = name.replace("-", "_")
+        (package / f"{word.replace('_ml', '')}_pb.py").write_text(f"from onnx.{word}_pb2 import *\n")
+    native = Anything("onnx.onnx_cpp2py_export")
+    native.ONNX_ML = True
+    sys.modules[native.__name__] = native
+    for name in ("checker", "defs", "inliner", "parser", "printer", "shape_inference", "version_converter"):
+        module = Anything(f"{native.__name__}.{name}")
+        sys.modules[module.__name__] = module
+        setattr(native, name, module)
+    if not hasattr(typing_extensions, "deprecated"):  # before 4.5
+        typing_extensions.deprecated = lambda *_arguments, **_options: lambda function: function
+    return native.defs
 
 
-def complete_package():
-    """Gives the package the names that newer cases import."""
-    for number, name in enumerate(NEW_TYPES, 17):
-        setattr(TensorProto, name, number)
-    helper.np_dtype_to_tensor_dtype = type_of
-    helper.tensor_dtype_to_np_dtype = {number: dtype for dtype, number in TYPES.items()}.__getitem__
-    helper.get_all_tensor_dtypes = lambda: list(TYPES.values())
-    helper.tensor_dtype_to_string = str
-    numpy_helper.create_random_int = random_integers
-    for name in ("to_float8e8m0", "saturate_cast", "unpack_int4", "pack_4bitx2"):
-        if not hasattr(numpy_helper, name):
-            setattr(numpy_helper, name, not_here)
-    onnx.defs.onnx = onnx
-    for name, domain in {"AI_ONNX_PREVIEW_TRAINING_DOMAIN": "ai.onnx.preview.training",
-                         "AI_ONNX_PREVIEW_DOMAIN": "ai.onnx.preview"}.items():
-        setattr(onnx.defs, name, domain)
-    for name in ("ml_dtypes", "typing_extensions", "onnx.model_container"):
-        sys.modules.setdefault(name, Anything(name))
+def newest_versions(checkout):
+    """The version of each operator's newest definition, by domain and name."""
+    versions = {}
+    for path in sorted((checkout / "onnx/defs").glob("operator_sets*.h")):
+        for word, version, op in re.findall(r"ONNX_?(\w*?)_?OPERATOR_SET_SCHEMA_CLASS_NAME\((?:\w+, )?(\d+), (\w+)\)",
+                                            path.read_text()):
+            domain = DOMAINS["TRAINING" if op in TRAINING else word]
+            versions[domain, op] = max(versions.get((domain, op), 0), int(version))
+        for word, version, op in re.findall(r"CLASS_NAME\(Onnx(\w*), (\d+), (\w+)\)", path.read_text()):
+            versions[DOMAINS[word], op] = max(versions.get((DOMAINS[word], op), 0), int(version))
+    return versions
 
 
-class Writer:
-    def __init__(self, checkout, folder):
-        self.checkout, self.folder = checkout / "onnx", folder / "node"
-        self.written, self.left_out = 0, {}
-        operators = (self.checkout / "defs/operator_sets.h").read_text()
-        self.since = {}
-        for version, op in re.findall(r"OPERATOR_SET_SCHEMA_CLASS_NAME\(Onnx, (\d+), (\w+)\)", operators):
-            self.since[op] = max(self.since.get(op, 0), int(version))
+def define_schemas(defs, versions):
+    """A schema is a version here, without a function body."""
+    def get_schema(op, *version, domain=""):
+        return types.SimpleNamespace(since_version=version[0] if version else versions[domain, op],
+                                     function_opset_versions=[], context_dependent_function_opset_versions=[],
+                                     attributes={})
 
-    def take_from_checkout(self):
-        """Cases import each other, and references, from the checkout; base and expect() are here."""
-        for name in [name for name in sys.modules if name.startswith(("onnx.backend", "onnx.reference"))]:
-            del sys.modules[name]
-        for name in ("backend", "backend.test", "backend.test.case", "backend.test.case.node", "reference",
-                     "reference.ops"):
-            module = types.ModuleType(f"onnx.{name}")
-            module.__path__ = [str(self.checkout / name.replace(".", "/"))]
-            sys.modules[module.__name__] = module
-        sys.modules["onnx.backend.test.case.node"].expect = self.expect
-        base = types.ModuleType("onnx.backend.test.case.base")
-        base.Base = type("Base", (), {})
-        sys.modules[base.__name__] = base
-        onnx.__path__.insert(0, str(self.checkout))
-        return base.Base
+    part = {name: type(name, (), {}) for name in ("Attribute", "FormalParameter", "TypeConstraintParam")}
+    defs.OpSchema = type("OpSchema", (), part)
+    defs.get_schema = get_schema
+    defs.has_schema = lambda op, *_version, domain="": (domain, op) in versions
+    defs.get_all_schemas = defs.get_all_schemas_with_history = list
+    defs.schema_version_map = lambda: {
+        d: (1, max(v for (domain, _), v in versions.items() if domain == d)) for d in {d for d, _ in versions}}
 
-    def expect(self, node, inputs, outputs, name, **options):
-        folder = self.folder / name
+
+class Cases:
+    def __init__(self, folder):
+        self.folder, self.written, self.left_out = folder, 0, {}
+
+    def attempt(self, name, work, *arguments):
+        """Whatever a case does that this machine cannot, the others go on."""
         try:
-            self.write(folder, node, inputs, outputs, options)
-            self.written += 1
-        except Exception as error:  # whatever the older package makes of a newer case
-            shutil.rmtree(folder, ignore_errors=True)
-            self.left_out[name] = repr(error)
+            return work(*arguments)
+        except Exception as error:
+            self.left_out[name] = f"{type(error).__name__}: {error}"
+            return None
 
-    def write(self, folder, node, inputs, outputs, options):
-        values = {}
-        for kind, given, names in (("input", inputs, node.input), ("output", outputs, node.output)):
-            declared = options.get(f"{kind}_type_protos") or [None] * len(given)
-            values[kind] = list(zip(given, declared, [n for n in names if n]))
-        infos = {kind: [self.info(*value) for value in list_] for kind, list_ in values.items()}
-        graph = helper.make_graph([node], folder.name, infos["input"], infos["output"])
-        version = self.since[node.op_type] if not node.domain else 1
-        opsets = options.get("opset_imports") or [helper.make_operatorsetid(node.domain, version)]
-        model = helper.make_model(graph, opset_imports=opsets)
-        model.ir_version = 10
-        data = folder / "test_data_set_0"
-        data.mkdir(parents=True, exist_ok=True)
-        (folder / "model.onnx").write_bytes(model.SerializeToString())
-        for kind, list_ in values.items():
-            for i, (value, declared, name) in enumerate(list_):
-                message = self.message(value, declared)
-                message.name = name
-                (data / f"{kind}_{i}.pb").write_bytes(message.SerializeToString())
+    def export(self, kind):
+        """Runs what the modules of a kind export, as their base class would, each by itself."""
+        base = importlib.import_module("onnx.backend.test.case.base")
+        base.Base = type("Base", (), {})
+        package = importlib.import_module(f"onnx.backend.test.case.{kind}")
+        for path in sorted(pathlib.Path(package.__path__[0]).rglob("*.py")):
+            name = ".".join(path.relative_to(package.__path__[0]).with_suffix("").parts)
+            module = self.attempt(name, importlib.import_module, f"{package.__name__}.{name}")
+            for case in list(vars(module).values()) if module else []:
+                if not isinstance(case, type) or base.Base not in case.__bases__:
+                    continue
+                for export in [e for e in vars(case) if e.startswith("export")]:
+                    np.random.seed(0)
+                    self.attempt(f"{name}.{export}", getattr(case, export))
+        return package
 
-    @staticmethod
-    def info(value, declared, name):
-        if declared is not None:
-            return helper.make_value_info(name, declared)
-        if isinstance(value, list):
-            element = helper.make_tensor_type_proto(type_of(value[0].dtype), None)
-            return helper.make_value_info(name, helper.make_sequence_type_proto(element))
-        if isinstance(value, TensorProto):
-            return helper.make_tensor_value_info(name, value.data_type, tuple(value.dims))
-        value = np.asarray(value)
-        return helper.make_tensor_value_info(name, type_of(value.dtype), value.shape)
-
-    @staticmethod
-    def message(value, declared):
-        if isinstance(value, TensorProto):
-            return value
-        if declared is not None and declared.HasField("optional_type"):
-            return numpy_helper.from_optional(value)
-        return numpy_helper.from_list(value) if isinstance(value, list) else numpy_helper.from_array(
-            np.asarray(value))
+    def write(self, collected):
+        """Writes cases by the tool of the checkout, one at a time."""
+        tools = importlib.import_module("onnx.backend.test.cmd_tools")
+        for case in collected:
+            tools.model_test = types.SimpleNamespace(collect_testcases=lambda: [case])
+            path = self.folder / case.kind / case.name
+            before = len(self.left_out)
+            self.attempt(case.name, tools.generate_data, argparse.Namespace(output=self.folder))
+            if len(self.left_out) > before:
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                self.written += 1
 
 
 def main():
-    if len(sys.argv) != 3 or not (pathlib.Path(sys.argv[1]) / "onnx/backend/test/case/node").is_dir():
-        sys.exit("usage: cases_of_onnx.py CHECKOUT_OF_ONNX FOLDER")
+    parser = argparse.ArgumentParser(description="Writes the cases of a checkout of ONNX.")
+    parser.add_argument("onnx", type=pathlib.Path, help="a checkout of onnx/onnx")
+    parser.add_argument("folder", type=pathlib.Path, help="where the cases are to be, a new folder")
+    parser.add_argument("ml_dtypes", type=pathlib.Path, nargs="?", help="a checkout of jax-ml/ml_dtypes")
+    options = parser.parse_args()
+    if not (options.onnx / "onnx/backend/test/case/node").is_dir():
+        parser.error(f"{options.onnx} is no checkout of ONNX")
     warnings.simplefilter("ignore")
-    complete_package()
-    writer = Writer(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
-    base = writer.take_from_checkout()
-    for path in sorted((writer.checkout / "backend/test/case/node").glob("*.py")):
-        if path.stem == "__init__":
-            continue
-        np.random.seed(0)
-        try:
-            module = importlib.import_module(f"onnx.backend.test.case.node.{path.stem}")
-        except Exception as error:
-            writer.left_out[path.stem] = repr(error)
-            continue
-        for case in list(vars(module).values()):
-            if not (isinstance(case, type) and issubclass(case, base) and case is not base):
-                continue
-            for export in (name for name in dir(case) if name.startswith("export")):
-                try:
-                    getattr(case, export)()
-                except Exception as error:
-                    writer.left_out[f"{path.stem}.{export}"] = repr(error)
-    for name, why in writer.left_out.items():
+    with tempfile.TemporaryDirectory() as name:
+        build = pathlib.Path(name)
+        if options.ml_dtypes:
+            build_ml_dtypes(options.ml_dtypes, build)
+        define_schemas(build_onnx(options.onnx, build), newest_versions(options.onnx))
+        sys.path.insert(0, name)
+        cases = Cases(options.folder)
+        cases.write(cases.export("node")._NodeTestCases)
+        cases.write(cases.export("model")._SimpleModelTestCases)
+    for name, why in cases.left_out.items():
         print(f"left out: {name}: {why[:100]}")
-    print(f"{writer.written} cases in {writer.folder}")
+    print(f"{cases.written} cases in {options.folder}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The ONNX backend tests of a Debian package: onnx_cases.py QUERN CASES [products] [OPTIONS of quern verify]
+"""The ONNX backend tests: onnx_cases.py QUERN CASES [products] [OPTIONS of quern verify]
 
-Debian 12 has the cases of ONNX 1.12, Debian 13 those of 1.17; each has its list of gaps, which can only
-shrink: a case in it that passes fails. `products` takes the cases of products and convolutions alone.
+Debian 12 has the cases of ONNX 1.12, Debian 13 those of 1.17, and cases_of_onnx.py writes those of 1.23; each has
+its list of gaps, which can only shrink: a case in it that passes fails. `products` takes the cases of products and convolutions alone.
 Without the cases this is skipped, and so are pictures of a format whose library is missing.
 """
 import ctypes
@@ -21,6 +21,8 @@ PRODUCTS = ("conv", "gemm", "matmul", "einsum", "linear", "attention")
 
 
 def version(cases):
+    if (cases / "node/test_flexattention").exists():
+        return "1.23"
     return "1.17" if (cases / "node/test_string_concat").exists() else "1.12"
 
 
