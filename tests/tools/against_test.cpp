@@ -79,7 +79,7 @@ bool is_output(const onnx::GraphProto& g, std::string_view name) {
 // a `before` makes that nobody else sees, as a fusion would be.
 Evaluator planted(std::string_view op, std::string_view wrong, std::string_view before = "") {
   return [=](const std::string& bytes, const std::string& folder,
-             std::span<const InputValue> given) -> Result<Evaluated> {
+             std::span<const InputValue> given) -> Result<RunResult> {
     QUERN_ASSIGN(onnx::ModelProto m, onnx::read_model(bytes, {std::size_t{1} << 24}));
     onnx::GraphProto& g = m.graph[0];
     for (NodeProto& n : g.nodes) {

@@ -51,7 +51,7 @@ Result<Trial> Bisection::run(const Cut& cut) {
       return Status(Code::not_found, cat("value '", shown(name), "' is not known"));
     inputs.push_back(it->second);
   }
-  QUERN_ASSIGN(Evaluated evaluated, tested_(bytes, model_.folder(), inputs));
+  QUERN_ASSIGN(RunResult evaluated, tested_(bytes, model_.folder(), inputs));
   Trial trial{{}, std::move(evaluated.steps)};
   for (std::size_t i = 0; i < cut.outputs.size(); ++i) {
     const auto it = known_.find(cut.outputs[i]);

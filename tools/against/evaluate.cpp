@@ -31,7 +31,7 @@ Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions&
                            std::shared_ptr<const CustomOps> ops) {
   return [device = std::move(device), options, ops = std::move(ops)](
              const std::string& model_bytes, const std::string& folder,
-             std::span<const InputValue> inputs) -> Result<Evaluated> {
+             std::span<const InputValue> inputs) -> Result<RunResult> {
     const auto bytes = std::make_shared<std::string>(model_bytes);
     QUERN_ASSIGN(Model model,
                  parse_onnx(std::as_bytes(std::span(*bytes)), bytes, folder, {.ops = ops}));
@@ -41,7 +41,7 @@ Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions&
     QUERN_ASSIGN(ran->session, Session::create(executable));
     QUERN_TRY(bind_inputs(*ran->session, ran->inputs));
     QUERN_TRY(ran->session->run());
-    Evaluated e{{}, ran->session->plan_info().steps};
+    RunResult e{{}, ran->session->plan_info().steps};
     for (std::size_t i = 0; i < executable->outputs().size(); ++i) {
       QUERN_ASSIGN(e.outputs.emplace_back(), output_value(ran, i));
     }

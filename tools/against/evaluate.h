@@ -16,13 +16,14 @@
 
 namespace quern::tools {
 
-struct Evaluated {
+// A run of a device (tools/oracle has an Evaluated of its own).
+struct RunResult {
   std::vector<InputValue> outputs;  // owned, in the model's order
   std::vector<StepInfo> steps;
 };
 
 // `folder` is where external data lies.
-using Evaluator = std::function<Result<Evaluated>(
+using Evaluator = std::function<Result<RunResult>(
     const std::string& model_bytes, const std::string& folder, std::span<const InputValue> inputs)>;
 
 Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options,
