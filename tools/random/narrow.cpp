@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of 8 bits, integers of 4, and what brings numbers there and back.
+// Floats of 8 and 4 bits, integers of 4 and 2, and what brings numbers there and back.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,6 +17,8 @@ std::vector<DType> narrow_types(const Builder& b) {
   if (b.opset() >= 19)
     t.insert(t.end(), {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz});
   if (b.opset() >= 21) t.insert(t.end(), {DType::i4, DType::u4, DType::i4, DType::u4});
+  if (b.opset() >= 23) t.push_back(DType::f4e2m1);
+  if (b.opset() >= 25) t.insert(t.end(), {DType::i2, DType::u2});
   return t;
 }
 onnx::AttributeProto to(DType type) {
@@ -46,25 +48,32 @@ DrawnValue carried(Builder& b, DrawnValue x) {
 
 // To a narrow type, moved about, and back.
 bool cast_narrow(Builder& b) {
-  const auto types = narrow_types(b);
+  auto types = narrow_types(b);
+  if (b.opset() >= 24) types.push_back(DType::f8e8m0);
   if (types.empty()) return false;
   const DType type = b.rng.pick(types);
-  const bool is_whole = type == DType::i4 || type == DType::u4;
-  // Values out of range wrap or saturate; the ranges are -8 to 7 and 0 to 15.
-  const DrawnValue x =
-      is_whole
-          ? b.input_of(DType::i32, b.random_dims(2),
-                       [&](std::size_t, const Shape& s) {
-                         return tensor_of(DType::i32, s, [&](std::int64_t) {
-                           return static_cast<double>(b.rng.between(type == DType::i4 ? -8 : 0, 7));
-                         });
-                       })
-          : b.take({.types = {DType::f32, DType::f16}, .exact = true});
+  const bool is_whole = is_integer(type);
+  // Values out of range wrap or saturate; the ranges of 4 bits are -8 to 7 and 0 to 15.
+  const std::int64_t half = std::int64_t{1} << (bits_of(type) - 1);
+  const DrawnValue x = is_whole ? b.input_of(DType::i32, b.random_dims(2),
+                                             [&](std::size_t, const Shape& s) {
+                                               return tensor_of(DType::i32, s, [&](std::int64_t) {
+                                                 return static_cast<double>(b.rng.between(
+                                                     is_unsigned(type) ? 0 : -half, half - 1));
+                                               });
+                                             })
+                                : b.take({.types = {DType::f32, DType::f16}, .exact = true});
   if (!x.exact) return false;
   Attributes a = {to(type)};
-  if (!is_whole && b.rng.chance(0.3)) a.push_back(Builder::integer("saturate", 0));
+  // A power of two that does not saturate is NaN for each number that is not positive.
+  const bool is_power = type == DType::f8e8m0;
+  if (!is_whole && !is_power && b.rng.chance(0.3)) a.push_back(Builder::integer("saturate", 0));
+  if (is_power)
+    a.push_back(Builder::text("round_mode",
+                              b.rng.pick(std::vector<std::string_view>{"up", "nearest", "down"})));
   DrawnValue y = b.rng.chance(0.2) ? b.root(type, x.dims)
-                                   : b.add("Cast", {x}, a, {type, x.dims, 9, false, !is_whole});
+                                   : b.add("Cast", {x}, a,
+                                           {type, x.dims, is_power ? 16.0 : 9.0, false, !is_whole});
   y = carried(b, y);
   if (b.rng.chance(0.3)) return true;
   const DrawnValue like = b.take({.types = {DType::f32, DType::f16, DType::f32}});
@@ -116,14 +125,17 @@ bool quantize_narrow(Builder& b) {
   if (!x.exact) return false;
   const Scales s = some_scales(b, x);
   const DrawnValue scale = power_of_two(b, s.dims);
-  const bool is_float8 = is_float(type);
+  const bool is_small_float = is_float(type);
   std::vector<std::int64_t> sizes;
   for (const Extent& e : s.dims) sizes.push_back(e[0]);
-  const std::int64_t shift = is_float8 ? 0 : type == DType::u4 ? 8 : type == DType::u16 ? 999 : 1;
+  const std::int64_t shift = is_small_float       ? 0
+                             : type == DType::u4  ? 8
+                             : type == DType::u16 ? 999
+                                                  : 1;
   const DrawnValue zero = b.constant_of(
       tensor_of(type, Shape(sizes), [&](std::int64_t) { return static_cast<double>(shift); }));
   const std::string_view domain =
-      s.attributes.size() < 2 && !is_float8 && b.rng.chance(0.2) ? "com.microsoft" : "";
+      s.attributes.size() < 2 && !is_small_float && b.rng.chance(0.2) ? "com.microsoft" : "";
   DrawnValue q = b.add_of(domain, "QuantizeLinear", {x, scale, zero}, s.attributes,
                           {type, x.dims, 128, false, true});
   if (s.dims.empty()) q = carried(b, q);
