@@ -53,9 +53,10 @@ Result<std::unique_ptr<Program>> lower_in_measured_stripes(const Graph& graph,
 inline constexpr std::string_view cached_stripes_entry = "stripes=cache";
 
 struct CachedStripes {
-  std::unique_ptr<Program> program;  // null: whole tensors are as fast, by the model, or measured
-  bool is_smaller =
-      false;  // its arena is no larger than that of whole tensors can be; false: maybe
+  // Null: whole tensors are as fast, by the model or measured.
+  std::unique_ptr<Program> program = nullptr;
+  // True: no arena of whole tensors is smaller. False: one may be.
+  bool is_smaller = false;
 };
 
 // On the CPU, in stripes whose rows stay in the second-level cache where the model of

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where a convolution of whole tensors is computed by a form that stripes do not have.
 #pragma once
 
 #include <quern/shape.h>
@@ -8,7 +9,7 @@
 namespace quern {
 
 // True if a convolution of whole tensors in f32 takes Winograd's form where kernels have scratch
-// memory: in stripes of rows it does not. (kernels/onednn/conv.cpp)
+// memory, as oneDNN's do (kernels/onednn/conv.cpp): in stripes of rows it does not.
 bool faster_by_winograd(const Conv& conv, const Shape& weights, const Shape& result);
 
 }  // namespace quern

@@ -17,7 +17,6 @@ namespace quern::testing {
 namespace {
 
 using stripes::CacheModel;
-using stripes::Chain;
 using stripes::NodeWork;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
@@ -46,13 +45,14 @@ Model mobile(std::int64_t side) {
 }
 
 // The chains of a graph whose nodes are all alike.
-std::vector<Chain> chains_of(const Model& model, const CacheModel& cache, NodeWork work = {}) {
+std::vector<stripes::Chain> chains_of(const Model& model, const CacheModel& cache,
+                                      NodeWork work = {}) {
   const stripes::RowGraph rows(model.graph());
   return stripes::chains_for_cache(rows, std::vector(rows.size(), work), cache);
 }
 
 // Bytes of a chain's own results that are live at one time.
-std::uint64_t live_bytes(const Model& model, const Chain& chain) {
+std::uint64_t live_bytes(const Model& model, const stripes::Chain& chain) {
   const stripes::RowGraph rows(model.graph());
   return stripes::ChainModel::make(rows, chain.first, chain.last)->cost(chain.steps).peak;
 }
@@ -62,7 +62,7 @@ TEST(CachedStripes, AreWhereMapsLeaveTheCache) {
   const auto chains = chains_of(model, {.bytes = 1024 * kib});
   ASSERT_GE(chains.size(), 1U);
   EXPECT_EQ(chains[0].first, 0U);
-  for (const Chain& c : chains) {
+  for (const stripes::Chain& c : chains) {
     EXPECT_GE(c.steps, 2);
     EXPECT_GE(c.last - c.first, 2U);
     EXPECT_LE(live_bytes(model, c), 1024 * kib);
