@@ -292,6 +292,7 @@ Verb profile_row(ProfileArgs& a) {
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));
   append(v.options, tuning_rows(a.device));
+  v.options.push_back(stripes_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern profile model.onnx --threads 1", "the slowest kernels"},
                 {"quern profile model.onnx --html profile.html --trace trace.json",

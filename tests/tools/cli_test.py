@@ -738,8 +738,8 @@ for row in csv.DictReader(buffers.split('\\n')):
 
     def test_plan_levers(self):
         path = self.write("m.onnx", add_relu())
-        for words in (["--order", "off"], ["--alias", "off"], ["--scratch", "off"], ["--inflight", "2"],
-                      ["--device", "page"]):
+        for words in (["--order", "off"], ["--alias", "off"], ["--scratch", "off"], ["--stripes", "off"],
+                      ["--inflight", "2"], ["--device", "page"]):
             self.json("plan", path, "--strategy", "auto", *words)
         self.assertIn("in flight", self.quern("plan", path, "--inflight", "2", "--strategy", "auto").stdout)
         self.assertIn("vulkan", self.quern("plan", path, "--device", "toaster", code=2).stderr)
