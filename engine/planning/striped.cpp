@@ -292,7 +292,7 @@ Result<CachedStripes> lower_in_cached_stripes(const Graph& graph, LowerOptions o
   const std::vector<stripes::Chain> chains = stripes::chains_for_cache(rows, works, cache);
   if (chains.empty()) return none;
   QUERN_ASSIGN(const Graph striped, stripes::in_stripes(rows, chains));
-  QUERN_TRY(check_room(striped, CompilePhase::lowering, memory_limit));
+  if (!check_room(striped, CompilePhase::lowering, memory_limit).ok()) return none;
   PackedFormats formats;
   options.order = false;  // that of the stripes
   options.stripes = Stripes::cache;
@@ -301,7 +301,10 @@ Result<CachedStripes> lower_in_cached_stripes(const Graph& graph, LowerOptions o
   // anyway.
   if (!options.strategy) options.strategy = find_strategy("greedy-by-size");
   CachedStripes found;
-  QUERN_ASSIGN(found.program, lower(striped, options));
+  auto program = lower(striped, options);
+  const Code code = program ? Code::ok : program.error().code();
+  if (code == Code::unsupported || code == Code::out_of_memory) return none;
+  QUERN_ASSIGN(found.program, std::move(program));
   found.program->work = std::move(work);
   found.is_smaller = arena_bytes(*found.program) <= least_of_whole(rows);
   return found;
