@@ -91,7 +91,8 @@ INSTANTIATE_TEST_SUITE_P(Bombs, PlanningForGpu, ::testing::ValuesIn(bombs),
 // (docs/limits.md).
 bool driver_grows() {
   for (const auto& [name, value] : vulkan()->info().properties)
-    if (name == "driver") return value.find("llvmpipe") == 0 && value.find("Mesa 22") == value.npos;
+    if (name == "driver")
+      return value.starts_with("llvmpipe") && value.find("Mesa 22") == value.npos;
   return false;
 }
 
@@ -106,7 +107,8 @@ TEST(GuestOnGpu, PlansAreChargedAndTheOldestGo) {
   const auto instance = instance_with(resident);
   const std::size_t growth =
       peak_growth([&] { run_many_shapes(*instance, model, 14, nn::Target::gpu); });
-  expect_at_most(growth, driver_grows() ? resident + 200 * mb : with_slack(resident));
+  // 70 MB were measured of such a driver.
+  expect_at_most(growth, driver_grows() ? resident + 100 * mb : with_slack(resident));
   EXPECT_GT(instance->usage().resident_bytes, resident / 8) << "plans are charged";
   EXPECT_LE(instance->usage().resident_bytes, resident);
 }
