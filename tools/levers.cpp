@@ -43,6 +43,10 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.small_cuts = true;
     return {};
   }
+  if (name == "memory" && value == "nan") {
+    levers.nan_memory = true;
+    return {};
+  }
   if (name == "math" && (value == "bf16" || value == "bf16x3")) {
     levers.math = value;
     return {};
@@ -87,7 +91,7 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
   return {Code::invalid_argument,
           cat("no lever '", printable(name), "=", printable(value),
               "'; there is onednn, scratch, order, alias, optimize=on|off, "
-              "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, stripes=off|0..100, "
+              "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, memory=nan, stripes=off|0..100, "
               "cache=BYTES, math=bf16|bf16x3, "
               "artefact=sealed|portable, rewritten=basic|all, entry=NAME, threads=N, pool=N, "
               "strategy=NAME")};
@@ -102,6 +106,7 @@ std::string Levers::text() const {
   };
   if (!simd.empty()) add("simd", simd);
   if (small_cuts) add("cuts", "small");
+  if (nan_memory) add("memory", "nan");
   if (stripes >= 0) add("stripes", std::to_string(stripes));
   if (!cached_stripes) add("stripes", "off");
   if (cache != 0) add("cache", std::to_string(cache));
@@ -143,6 +148,7 @@ Result<std::shared_ptr<const Executable>> Levers::compile(
 void Levers::apply_to_process() const {
   if (!onednn) platform::set_variable("QUERN_ONEDNN", "off");
   if (small_cuts) platform::set_variable("QUERN_CUTS", "small");
+  if (nan_memory) platform::set_variable("QUERN_MEMORY", "nan");
   if (stripes >= 0) platform::set_variable("QUERN_STRIPES", std::to_string(stripes).c_str());
   if (cache > 0) platform::set_variable("QUERN_CACHE", std::to_string(cache).c_str());
   if (simd.empty()) return;

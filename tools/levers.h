@@ -16,6 +16,7 @@ namespace quern::tools {
 struct Levers {
   bool onednn = true;
   std::string simd;            // "": the best that this CPU has
+  bool nan_memory = false;     // QUERN_MEMORY: what is not written yet is NaN
   bool small_cuts = false;     // work is cut where it is small, too
   int stripes = -1;            // percent: QUERN_STRIPES; -1: not set
   bool cached_stripes = true;  // CompileOptions::stripes
@@ -48,7 +49,7 @@ struct Levers {
   // True if both can be tried in one process.
   bool same_process(const Levers& other) const {
     return onednn == other.onednn && simd == other.simd && small_cuts == other.small_cuts &&
-           stripes == other.stripes && cache == other.cache;
+           nan_memory == other.nan_memory && stripes == other.stripes && cache == other.cache;
   }
 };
 

@@ -55,7 +55,11 @@ std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
   if (processes == Processes::alike) {
     Group one = {Levers{}, drawn_in_process(rng)};
     const bool small_cuts = rng.chance(0.3);
-    for (Levers& way : one) way.small_cuts = small_cuts;
+    const bool nan_memory = rng.chance(0.5);
+    for (Levers& way : one) {
+      way.small_cuts = small_cuts;
+      way.nan_memory = nan_memory;
+    }
     return {one};
   }
   Levers base = drawn_in_process(rng);
@@ -67,6 +71,7 @@ std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
     base.onednn = true;
     base.simd.clear();
   }
+  base.nan_memory = rng.chance(0.5);
   groups.push_back({base});
   return groups;
 }
@@ -103,6 +108,8 @@ std::vector<Group> all_groups(Processes processes) {
     for (Levers& way : g) way.small_cuts = true;
     groups.push_back(std::move(g));
   }
+  for (Levers& way : each) way.nan_memory = true;
+  groups.push_back(std::move(each));
   return groups;
 }
 

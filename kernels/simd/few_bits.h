@@ -39,7 +39,7 @@ struct FewBitsPart {
 struct FewBitsFloats {
   const float* x;
   std::int64_t x_stride;  // from row to row
-  const float* sums;      // of each block of x: [rows][blocks]
+  const float* sums;      // of each block of x: [rows][blocks]; not read if the panel has no zeros
   int rows;               // 1 to few_bits_rows
   float* y;               // [rows][few_bits_columns]
 };

@@ -31,6 +31,7 @@ template <int Bits, int>
 inline void floats(const FewBitsPanel& p, const FewBitsFloats& f) {
   constexpr int in_byte = 8 / Bits;
   constexpr float middle = 1 << (Bits - 1);
+  const bool shifts = p.zeros || p.float_zeros;
   float out[few_bits_columns] = {};
   const std::uint8_t* numbers = p.numbers;
   for (std::int64_t b = 0; b < p.blocks; ++b) {
@@ -46,7 +47,8 @@ inline void floats(const FewBitsPanel& p, const FewBitsFloats& f) {
     }
     for (int n = 0; n < few_bits_columns; ++n) {
       const std::int64_t at = b * few_bits_columns + n;
-      out[n] += (sums[n] - (zero_at(p, at) - middle) * f.sums[b]) * p.scales[at];
+      const float shift = shifts ? (zero_at(p, at) - middle) * f.sums[b] : 0.0f;
+      out[n] += (sums[n] - shift) * p.scales[at];
     }
   }
   __builtin_memcpy(f.y, out, sizeof out);

@@ -14,7 +14,7 @@
 
 namespace quern::testing {
 
-// Bytes aligned to 64 between two margins that must stay as they are.
+// Bytes aligned to 64, not written yet, between two margins that must stay as they are.
 class GuardedBytes {
  public:
   explicit GuardedBytes(std::size_t size) : size_(size), all_(size + 3 * margin, fill) {
@@ -31,7 +31,7 @@ class GuardedBytes {
 
  private:
   static constexpr std::size_t margin = 64;
-  static constexpr std::byte fill{0xa5};
+  static constexpr std::byte fill{0xff};  // NaN: who reads what nothing wrote is wrong
   std::size_t size_;
   std::vector<std::byte> all_;
   std::byte* data_;

@@ -11,7 +11,7 @@ namespace {
 
 TEST(Levers, TextIsReadBack) {
   for (const char* text :
-       {"default", "onednn=off", "cuts=small,stripes=40", "stripes=off,cache=4096",
+       {"default", "onednn=off", "cuts=small,stripes=40", "cuts=small,memory=nan", "stripes=off,cache=4096",
         "simd=avx2,onednn=off,threads=2", "simd=dotprod", "simd=avx512",
         "scratch=off,order=off,alias=off,optimize=off,strategy=none"}) {
     const auto levers = parse_levers(text);
@@ -34,7 +34,7 @@ TEST(Levers, SayWhatTheyTurn) {
 
 TEST(Levers, ErrorsNameWhatThereIs) {
   for (const char* text : {"warp=on", "order", "order=maybe", "threads=0", "threads=x",
-                           "simd=avx1024", "simd=", "stripes=101", "cache=0"}) {
+                           "simd=avx1024", "simd=", "stripes=101", "cache=0", "memory=zero"}) {
     const auto levers = parse_levers(text);
     ASSERT_FALSE(levers) << text;
     EXPECT_CONTAINS(std::string(levers.error().message()), "lever");

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 
+#include "engine/run/unwritten.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/cuts.h"
@@ -117,6 +118,7 @@ Status HostContext::run(const Call& call) {
 void HostContext::begin(const Call& call) {
   if (!same_bindings(call)) bind(call);
   if (!call.strings) strings_.clear();
+  if (!seat_) mark_unwritten({arena_, program_->arena_bytes});
 }
 
 Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
@@ -153,6 +155,7 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
                           call.strings ? call.strings : &strings_,
                           call.stop};
     QUERN_TRY(passage.step(i, call.stop));
+    mark_unwritten({args.scratch, s.scratch_bytes});
     const auto begin =
         call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     if (call.stop) QUERN_TRY(call.stop->check());

@@ -8,6 +8,7 @@
 
 #include "engine/devices/vulkan/arena_touches.h"
 #include "engine/devices/vulkan/submission_work.h"
+#include "engine/run/unwritten.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
@@ -558,7 +559,10 @@ Status VulkanContext::prepare(const Call& call) {
     if (host_reads_[i]) QUERN_TRY(tensors_[i]->fetch());
     if (is_sent_[i]) QUERN_TRY(tensors_[i]->send());
   }
-  return use_recording(call.stop);
+  QUERN_TRY(use_recording(call.stop));
+  const Buffer* const arena = arena_->buffer(Buffer::Use::device);
+  if (arena && arena->mapped()) mark_unwritten({arena->mapped(), arena->bytes()});
+  return {};
 }
 
 // Marks the tensors that the device writes. Other outputs are written to the tensor's copy on the
