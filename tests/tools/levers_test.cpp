@@ -11,8 +11,8 @@ namespace {
 
 TEST(Levers, TextIsReadBack) {
   for (const char* text :
-       {"default", "onednn=off", "cuts=small,stripes=40", "cuts=small,memory=nan", "stripes=off,cache=4096",
-        "simd=avx2,onednn=off,threads=2", "simd=dotprod", "simd=avx512",
+       {"default", "onednn=off", "cuts=small,stripes=40", "cuts=small,memory=nan",
+        "stripes=off,cache=4096", "simd=avx2,onednn=off,threads=2", "simd=dotprod", "simd=avx512",
         "scratch=off,order=off,alias=off,optimize=off,strategy=none"}) {
     const auto levers = parse_levers(text);
     ASSERT_TRUE(levers) << levers.error().message();
