@@ -11,6 +11,7 @@
 
 #include "graph/op_fields.h"
 #include "graph/operands.h"
+#include "graph/ops/attention.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
@@ -40,14 +41,18 @@ Fit range(std::int64_t low, std::int64_t high) {
   return {.form = Fit::Form::range, .low = low, .high = high};
 }
 
+// The size of a dimension, where the graph tells it.
+std::optional<std::int64_t> known_size(const Graph& graph, ValueId v, std::int64_t axis) {
+  const auto& dims = graph.type(v).dims;
+  const auto rank = dims ? static_cast<std::int64_t>(dims->size()) : 0;
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  const Dim d = (*dims)[positive_axis(axis, dims->size())];
+  return d.known() ? std::optional(d.value()) : std::nullopt;
+}
+
 // Indices along a dimension. Where its size is open, only the first element is sure to be there.
 Fit index_within(const Graph& graph, ValueId table, std::int64_t axis) {
-  const auto& dims = graph.type(table).dims;
-  if (!dims || axis < -static_cast<std::int64_t>(dims->size()) ||
-      axis >= static_cast<std::int64_t>(dims->size()))
-    return range(0, 0);
-  const Dim d = (*dims)[positive_axis(axis, dims->size())];
-  return range(0, d.known() && d.value() > 0 ? d.value() - 1 : 0);
+  return range(0, std::max<std::int64_t>(known_size(graph, table, axis).value_or(1), 1) - 1);
 }
 
 // One tuple of indices has an element for each of several dimensions: all fit within the smallest.
@@ -59,13 +64,31 @@ Fit tuple_within(const Graph& graph, ValueId table) {
   return range(0, std::max<std::int64_t>(least, 1) - 1);
 }
 
+// Axes of a node differ from each other.
+Fit axes() {
+  return {.form = Fit::Form::counting};
+}
+
+// Most ends lie beyond all dimensions then, unless another reader wants less.
 Fit slice_fit(std::uint32_t operand) {
-  constexpr std::int64_t beyond_all = std::numeric_limits<std::int32_t>::max();
   switch (operand) {
-    case 2: return range(beyond_all, beyond_all);  // ends
-    case 4: return range(1, 1);                    // steps
-    default: return range(0, 0);                   // starts and axes
+    case 1: return range(0, 0);
+    case 2: return range(1, std::numeric_limits<std::int32_t>::max());
+    case 3: return axes();
+    default: return range(1, 1);  // steps
   }
+}
+
+// Sizes of parts of a dimension, and rows in front of those that a cache gets.
+std::optional<Fit> part_fit(const Graph& graph, const Node& node, std::uint32_t read) {
+  if (const auto* split = node.as<Split>(); split && read == 1) {
+    const auto size = known_size(graph, node.inputs[0], split->axis);
+    return size ? std::optional(Fit{.form = Fit::Form::parts, .high = *size}) : std::nullopt;
+  }
+  if (!node.as<CacheAppend>() || read != 2) return std::nullopt;
+  const auto rows = known_size(graph, node.inputs[0], 2);
+  const auto fresh = known_size(graph, node.inputs[1], 2);
+  return range(0, rows && fresh ? std::max<std::int64_t>(*rows - *fresh, 0) : 0);
 }
 
 // Operands that name indices: of tables, axes and positions in sequences.
@@ -81,7 +104,7 @@ std::optional<Fit> index_fit(const Graph& graph, const Node& node, std::uint32_t
     return range(0, 0);
   const bool is_axis = node.as<Squeeze>() || node.as<Unsqueeze>() || node.as<Reduce>() ||
                        node.as<Cumulative>() || node.as<Trilu>();
-  if (is_axis && read == 1) return range(0, 0);
+  if (is_axis && read == 1) return axes();
   return std::nullopt;
 }
 
@@ -201,6 +224,7 @@ class Follower {
     if (use.read >= node.inputs.size()) return;
     std::optional<Fit> fit = index_fit(*at.graph, node, use.read);
     if (!fit) fit = size_fit(node, use.read);
+    if (!fit) fit = part_fit(*at.graph, node, use.read);
     if (!fit) fit = key_fit(*at.graph, node, use.read);
     if (!fit && is_one_) fit = compared_fit(*at.graph, node, use.read);
     if (fit) meet(*fit, at.shift);
@@ -221,7 +245,7 @@ class Follower {
 
   // Where two ranges have nothing in common, the first reader's counts.
   void meet(Fit fit, std::int64_t shift) {
-    if (fit.form == Fit::Form::listed && shift != 0) return;
+    if (shift != 0 && fit.form != Fit::Form::range && fit.form != Fit::Form::reshape) return;
     fit.low -= shift;
     fit.high -= shift;
     if (!found_) {

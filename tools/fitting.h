@@ -15,11 +15,12 @@ namespace quern::tools {
 
 // The elements of an input that its readers accept.
 struct Fit {
-  // reshape: one size is free, -1, and all others are 1. listed: the keys of a table.
-  enum class Form : std::uint8_t { range, reshape, listed };
+  // reshape: one size is free, -1, and all others are 1. listed: the keys of a table. counting: 0,
+  // 1, 2 and so on, as axes that must differ. parts: as equal as they can be, `high` in all.
+  enum class Form : std::uint8_t { range, reshape, listed, counting, parts };
 
   Form form = Form::range;
-  std::int64_t low = 0, high = 0;  // of a range, both included
+  std::int64_t low = 0, high = 0;  // of a range, both included; of parts
   Tensor keys = {};                // of a list: at least one
 
   bool operator==(const Fit& o) const {

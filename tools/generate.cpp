@@ -61,14 +61,26 @@ T listed_element(const Tensor& keys, std::int64_t i) {
 // The meaning of an input, guessed by its name; masks are all ones.
 enum class Meaning : std::uint8_t { numbers, mask };
 
-// Element i of an input that fits its readers.
+// Element i of n, a whole number.
+std::int64_t fitting_number(std::mt19937_64& random, const Fit& fit, std::int64_t i,
+                            std::int64_t n) {
+  switch (fit.form) {
+    case Fit::Form::reshape: return i == 0 ? -1 : 1;
+    case Fit::Form::counting: return i;
+    case Fit::Form::parts: return fit.high / n + (i == 0 ? fit.high % n : 0);
+    default: {
+      const auto count = static_cast<std::uint64_t>(fit.high - fit.low) + 1;
+      return fit.low + static_cast<std::int64_t>((random() >> 11) % count);
+    }
+  }
+}
+
+// Element i of an input of n that fits its readers.
 template <class T>
-T fitting_element(std::mt19937_64& random, const Fit& fit, std::int64_t i) {
-  if (fit.form == Fit::Form::reshape) return static_cast<T>(static_cast<float>(i == 0 ? -1 : 1));
+T fitting_element(std::mt19937_64& random, const Fit& fit, std::int64_t i, std::int64_t n) {
   if (fit.form == Fit::Form::listed)
     return listed_element<T>(fit.keys, i % fit.keys.shape().elements());
-  const auto count = static_cast<std::uint64_t>(fit.high - fit.low) + 1;
-  const std::int64_t v = fit.low + static_cast<std::int64_t>((random() >> 11) % count);
+  const std::int64_t v = fitting_number(random, fit, i, n);
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(v);
   else
@@ -113,8 +125,9 @@ Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, st
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, StringRef>) {
       T* data = reinterpret_cast<T*>(t.mutable_data());
-      for (std::int64_t i = 0; i < type.shape.elements(); ++i)
-        data[i] = fit ? fitting_element<T>(random, *fit, i) : random_element<T>(random, meaning);
+      const std::int64_t n = type.shape.elements();
+      for (std::int64_t i = 0; i < n; ++i)
+        data[i] = fit ? fitting_element<T>(random, *fit, i, n) : random_element<T>(random, meaning);
     }
   });
   return t;

@@ -69,10 +69,19 @@ ValueId keys_within(NodeImport& n, ValueId limits, const Heads& h) {
                 binary(n, BinaryKind::greater_equal, column, begins));
 }
 
-// The bias of the scores for a mask of one to three dimensions; broadcasts to [B, N, S, T].
+// Of a mask [B, 1, M, M], M rows at least, those of the queries and the columns of the keys.
+ValueId window_of(NodeImport& n, ValueId mask, const Heads& h) {
+  const ValueId zero = n.ints_constant({0});
+  const ValueId first = h.past == no_value ? zero : h.past;
+  const ValueId end = add(n, first, dims_of(n, h.q, 2, 3));
+  return n.add(Slice{}, {mask, join_dims(n, {first, zero}),
+                         join_dims(n, {end, dims_of(n, h.k, 2, 3)}), n.ints_constant({2, 3})});
+}
+
+// The bias of the scores for a mask of one to four dimensions; broadcasts to [B, N, S, T].
 ValueId filter_bias(NodeImport& n, ValueId mask, const Heads& h, double filter) {
   const std::int64_t rank = n.known_rank(mask);
-  if (rank < 1 || rank > 3) {
+  if (rank < 1 || rank > 4) {
     n.unsupported(cat("a mask of rank ", rank, " is not supported"));
     return no_value;
   }
@@ -80,11 +89,13 @@ ValueId filter_bias(NodeImport& n, ValueId mask, const Heads& h, double filter) 
   if (rank == 1) {
     keeps = keys_within(n, mask, h);
   } else {
+    if (rank == 4) mask = window_of(n, mask, h);
     keeps = binary(n, BinaryKind::greater, mask, n.scalar_like(mask, 0));
   }
   const DType dtype = n.dtype(h.q);
   const ValueId zero = n.scalar(dtype, 0);
   const ValueId bias = where(n, keeps, zero, n.scalar(dtype, filter));
+  if (rank == 4) return bias;
   return unsqueeze(n, bias, rank == 3 ? Ints{1} : Ints{1, 2});
 }
 

@@ -21,18 +21,16 @@ bool is_block_size(std::int64_t size) {
   return size >= 16 && size <= most_in_block && (size & (size - 1)) == 0;
 }
 
-// Input i, a constant of u8 of as many elements as `shape`, with that shape; fails if it is none.
-ValueId packed_constant(NodeImport& n, std::size_t i, const Ints& shape) {
-  const Tensor* packed = n.constant(n.in(i));
-  if (!packed) {
-    n.unsupported(cat("input ", i, " must be a constant"));
-    return no_value;
-  }
+// Input i, u8 of as many elements as `shape`, with that shape; fails if it is known to be another.
+// Only constants stay in their bits.
+ValueId packed_numbers(NodeImport& n, std::size_t i, const Ints& shape) {
+  const Tensor* constant = n.constant(n.in(i));
   std::int64_t elements = 1;
   for (const std::int64_t d : shape) elements *= d;
-  if (packed->dtype() != DType::u8 || packed->shape().elements() != elements) {
-    n.fail(
-        cat("input ", i, " is ", packed->type().text(), ", wants u8 of ", elements, " elements"));
+  if (n.dtype(n.in(i)) != DType::u8 || (constant && constant->shape().elements() != elements)) {
+    const std::string given =
+        constant ? constant->type().text() : std::string(name_of(n.dtype(n.in(i))));
+    n.fail(cat("input ", i, " is ", given, ", wants u8 of ", elements, " elements"));
     return no_value;
   }
   return reshape(n, n.in(i), shape);
@@ -48,7 +46,7 @@ struct FewBits {
 // Zero points u8 [N, bytes], or [N, blocks] of another type; no_value where there are none.
 ValueId zero_points(NodeImport& n, const FewBits& w) {
   if (!n.has(3)) return no_value;
-  if (n.dtype(n.in(3)) == DType::u8) return packed_constant(n, 3, {w.columns, w.zero_bytes()});
+  if (n.dtype(n.in(3)) == DType::u8) return packed_numbers(n, 3, {w.columns, w.zero_bytes()});
   return reshape(n, n.in(3), Ints{w.columns, w.blocks()});
 }
 
@@ -83,7 +81,7 @@ void import_matmul_nbits(NodeImport& n) {
       w.depth > most_weights / w.columns)
     return n.fail(cat("K = ", w.depth, ", N = ", w.columns, ", ", w.bits, " bits in blocks of ",
                       w.size, " is no form of weights"));
-  const ValueId packed = packed_constant(n, 1, {w.columns, w.blocks(), w.size * w.bits / 8});
+  const ValueId packed = packed_numbers(n, 1, {w.columns, w.blocks(), w.size * w.bits / 8});
   const ValueId zeros = zero_points(n, w);
   const ValueId bias = n.in(5);
   if (!n.ok()) return;

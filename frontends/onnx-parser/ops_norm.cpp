@@ -37,8 +37,10 @@ void import_batch_norm(NodeImport& n) {
          {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)});
 }
 
-// The type of the statistics. We use f32, or f64 for f64, which is never less precise.
+// The type of the statistics. We use f32, or f64 for f64, which is never less precise; 0, which
+// names no type, says nothing.
 void check_stash_type(NodeImport& n) {
+  if (n.integer("stash_type", 1) == 0) return;
   const DType stash = n.dtype_attribute("stash_type", DType::f32);
   if (stash != DType::f32 && stash != n.dtype(n.in(0)) && (n.wants(1) || n.wants(2)))
     n.unsupported("attribute 'stash_type' must be FLOAT or the type of the input");
@@ -85,8 +87,11 @@ void import_simplified_layer_norm(NodeImport& n) {
   if (n.wants(1)) n.set(1, outputs.back());
 }
 
-// Expands values per group to values per channel: [g] -> [g, channels / g] -> [channels].
+// Expands values per group to values per channel: [g] -> [g, channels / g] -> [channels]. Exporters
+// gave values per channel before opset 21 asked for them.
 ValueId per_channel(NodeImport& n, ValueId per_group, std::int64_t groups) {
+  const Dim given = n.dim(per_group, 0);
+  if (given.known() && given.value() != groups && given.same(n.dim(n.in(0), 1))) return per_group;
   const ValueId channels = dims_of(n, n.in(0), 1, 2);
   const ValueId group_size = div(n, channels, n.ints_constant({groups}));
   const ValueId shape = join_dims(n, {n.ints_constant({groups}), group_size});

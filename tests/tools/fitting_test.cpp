@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ops/attention.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/features.h"
 #include "graph/ops/gather.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
 #include "graph/reference.h"
 #include "tests/graph/named_op.h"
 #include "tools/inputs.h"
@@ -17,6 +20,11 @@ namespace {
 
 Fit within(std::int64_t low, std::int64_t high) {
   return {.form = Fit::Form::range, .low = low, .high = high};
+}
+
+std::vector<std::int64_t> elements_of(const Tensor& t) {
+  const auto elements = t.span<std::int64_t>();
+  return {elements.begin(), elements.end()};
 }
 
 class Fitting : public ::testing::Test {
@@ -91,8 +99,43 @@ TEST_F(Fitting, ShapesOfReshapeHaveOneFreeSize) {
   EXPECT_EQ(fit->form, Fit::Form::reshape);
   const auto made = generate_tensor({DType::i64, {3}}, "", 7, fit);
   ASSERT_TRUE(made);
-  const auto* sizes = reinterpret_cast<const std::int64_t*>(made->data());
-  EXPECT_EQ(std::vector<std::int64_t>(sizes, sizes + 3), (std::vector<std::int64_t>{-1, 1, 1}));
+  EXPECT_EQ(elements_of(*made), (std::vector<std::int64_t>{-1, 1, 1}));
+}
+
+TEST_F(Fitting, AxesDiffer) {
+  const ValueId axes = integers({2});
+  const ValueId x = graph_.add_input("", {DType::f32, Dims{2, 3}});
+  const ValueId starts = graph_.add_constant(*Tensor::zeros({DType::i64, {2}}));
+  add(Slice{}, {x, starts, starts, axes});
+  const auto fit = first_fit();
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->form, Fit::Form::counting);
+  const auto made = generate_tensor({DType::i64, {2}}, "", 7, fit);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(elements_of(*made), (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST_F(Fitting, PartsOfADimensionAreAllOfIt) {
+  const ValueId sizes = integers({3});
+  const ValueId x = graph_.add_input("", {DType::f32, Dims{2, 8}});
+  ASSERT_TRUE(graph_.add_node(Split{.axis = 1}, {x, sizes}, "", 3));
+  const auto fit = first_fit();
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->form, Fit::Form::parts);
+  const auto made = generate_tensor({DType::i64, {3}}, "", 7, fit);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(elements_of(*made), (std::vector<std::int64_t>{4, 2, 2}));
+}
+
+// The rows of a past end a slice of it as well, which may be anywhere.
+TEST_F(Fitting, ACacheHasRoomForWhatComesBehindItsPast) {
+  const ValueId before = integers({1});
+  const ValueId past = graph_.add_input("", {DType::f32, Dims{1, 2, 8, 4}});
+  const ValueId rows = graph_.add_input("", {DType::f32, Dims{1, 2, 3, 4}});
+  const ValueId zero = graph_.add_constant(*Tensor::zeros({DType::i64, {1}}));
+  add(Slice{}, {past, zero, before, zero});
+  add(CacheAppend{}, {past, rows, before, zero});
+  EXPECT_EQ(first_fit(), within(1, 5));
 }
 
 TEST_F(Fitting, NobodySaysWhatArithmeticWants) {
@@ -111,9 +154,7 @@ TEST_F(Fitting, TablesWantTheirKeys) {
   EXPECT_EQ(fit->form, Fit::Form::listed);
   const auto made = generate_tensor({DType::i64, {5}}, "", 0, fit);
   ASSERT_TRUE(made);
-  const auto elements = made->span<std::int64_t>();
-  EXPECT_EQ(std::vector<std::int64_t>(elements.begin(), elements.end()),
-            (std::vector<std::int64_t>{30, 10, 20, 30, 10}));
+  EXPECT_EQ(elements_of(*made), (std::vector<std::int64_t>{30, 10, 20, 30, 10}));
 }
 
 // A model for two rates of samples asks which one it is; tokens that are padding are another thing.

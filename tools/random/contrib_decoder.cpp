@@ -118,14 +118,15 @@ bool product_of_few_bits(Builder& b) {
   const std::int64_t bits = b.rng.pick(std::vector<std::int64_t>{2, 4, 4, 8});
   const std::int64_t size = b.rng.pick(std::vector<std::int64_t>{16, 16, 32, 64, 128, 256});
   const std::int64_t blocks = ceil_div(depth, size);
-  const auto constant = [&](DType dtype, const std::vector<std::int64_t>& dims) {
-    return b.constant(dtype, fixed_dims(dims));
+  const bool is_constant = b.rng.chance(0.9);
+  const auto weights = [&](DType dtype, const std::vector<std::int64_t>& dims) {
+    return is_constant ? b.constant(dtype, fixed_dims(dims)) : b.root(dtype, fixed_dims(dims));
   };
   Extents dims = x.dims;
   dims.back() = fixed(columns);
   if (!b.fits(dims)) return false;
-  Values in = {x, constant(DType::u8, {columns, blocks, size * bits / 8}),
-               constant(DType::f32, {columns * blocks})};
+  Values in = {x, weights(DType::u8, {columns, blocks, size * bits / 8}),
+               weights(DType::f32, {columns * blocks})};
   const Values options = few_bits_options(b, {columns, blocks}, depth, bits);
   in.insert(in.end(), options.begin(), options.end());
   Attributes a = {Builder::integer("K", depth), Builder::integer("N", columns),
