@@ -82,6 +82,22 @@ HeadsAt split(const Tensor& x) {
   };
 }
 
+// A mask [batch, 1, square_side, square_side], of which queries and keys use a part.
+constexpr std::int64_t square_side = 9;
+const Tensor& square_mask() {
+  static const Tensor mask = [] {
+    Tensor t = must(Tensor::zeros({DType::i32, {batch, 1, square_side, square_side}}));
+    auto* m = reinterpret_cast<std::int32_t*>(t.mutable_data());
+    for (std::int64_t i = 0; i < t.shape().elements(); ++i) m[i] = i % 4 == 1 ? 0 : 1;
+    return t;
+  }();
+  return mask;
+}
+bool square_keeps(std::int64_t b, std::int64_t row, std::int64_t column) {
+  const std::int64_t at = (b * square_side + row) * square_side + column;
+  return square_mask().span<std::int32_t>()[static_cast<std::size_t>(at)] > 0;
+}
+
 // The heads [batch, heads, past, width] of a past, then `fresh`.
 HeadsAt after(const Tensor& before, std::int64_t offset, const HeadsAt& fresh) {
   return [=](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) {
@@ -151,6 +167,7 @@ TEST(ContribAttention, MasksOfAllForms) {
       {&raw, [&](auto b, auto, auto j) { return at(raw, b * rows + j) > 0; }},
       {&of_rows,
        [&](auto b, auto i, auto j) { return at(of_rows, (b * rows + i) * rows + j) > 0; }},
+      {&square_mask(), square_keeps},
   };
   for (const Row& row : masks)
     for (const bool causal : {false, true}) {
@@ -201,6 +218,22 @@ TEST(ContribAttention, APastAndAPresent) {
                      {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
                      {attended(a), present});
   }
+}
+
+// The rows of the queries stand behind those of the past, in the mask as in the keys.
+TEST(ContribAttention, APastAndASquareMask) {
+  const Tensor before = pattern({2, batch, heads, past, width}, 4);
+  Attended a = of_projection();
+  a.k = after(before, 0, a.k);
+  a.v = after(before, batch * heads * past * width, a.v);
+  a.keys = past + rows;
+  a.added = [](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
+    return square_keeps(b, past + i, j) ? 0.0 : hidden_key;
+  };
+  expect_attention(
+      "Attention",
+      {{contrib_x()}, {contrib_weights()}, {contrib_bias()}, {square_mask(), 6}, {before}},
+      {integer("num_heads", heads)}, {attended(a)});
 }
 
 TEST(ContribAttention, MultiHeadWithBiasMaskAndScores) {
@@ -331,11 +364,11 @@ TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {
     return parsed ? std::string("none") : std::string(parsed.error().message());
   };
   const Tensor &x = contrib_x(), &w = contrib_weights();
-  const Tensor large = pattern({1, 1, 4, 4}, 1);
+  const Tensor large = pattern({1, 1, 1, 4, 4}, 1);
   EXPECT_THAT(refusal("Attention", {{x}, {w}}, {integer("num_heads", 0)}),
               ::testing::HasSubstr("'num_heads' must be positive"));
   EXPECT_THAT(refusal("Attention", {{x}, {w}, {}, {large, 6}}, {integer("num_heads", heads)}),
-              ::testing::HasSubstr("a mask of rank 4"));
+              ::testing::HasSubstr("a mask of rank 5"));
   EXPECT_THAT(refusal("Attention", {{x}, {w}},
                       {integer("num_heads", heads), integers("qkv_hidden_sizes", {1, 2})}),
               ::testing::HasSubstr("has 2 numbers, wants 3"));

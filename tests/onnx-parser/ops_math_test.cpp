@@ -257,6 +257,8 @@ TEST(Norms, LayerGroupInstanceAndOthers) {
             "%3: f32[2,3,4], %4: f32[2,3,1], %5: f32[2,3,1] = LayerNorm(%0, %1, %2) epsilon=0.5\n");
   EXPECT_EQ(nodes_of({"LayerNormalization", {math_x, four}, {}, 11}),
             "%2: f32[2,3,4] = LayerNorm(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"LayerNormalization", {math_x, four}, {integer("stash_type", 0)}}),
+            "%2: f32[2,3,4] = LayerNorm(%0, %1)\n");
   EXPECT_EQ(nodes_of({.op = "RMSNormalization", .types = {math_x, four}, .version = 23}),
             "%2: f32[2,3,4] = LayerNorm(%0, %1) center=false\n");
   EXPECT_EQ(nodes_of({"SimplifiedLayerNormalization",
@@ -311,6 +313,11 @@ TEST(Norms, GroupNormalizationOfOpset18HadParametersPerGroup) {
             "const %13: i64[1] = {-1}\n"
             "%14: f32[4] = Reshape(%12, %13)\n"
             "%15: f32[1,4,8,8] = GroupNorm(%0, %8, %14) groups=2\n");
+  EXPECT_EQ(nodes_of({.op = "GroupNormalization",
+                      .types = {image, channels, channels},
+                      .attributes = {integer("num_groups", 2)},
+                      .version = 18}),
+            "%3: f32[1,4,8,8] = GroupNorm(%0, %1, %2) groups=2\n");
 }
 
 TEST(Softmaxes, CoverAllDimensionsFromTheAxisOnBelowOpset13) {
