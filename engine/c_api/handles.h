@@ -83,7 +83,8 @@ QUERN_STRUCT_SIZES(
     offsetof(quern_compile_options, microseconds), offsetof(quern_compile_options, max_plan_bytes),
     offsetof(quern_compile_options, thread_pool), offsetof(quern_compile_options, math),
     offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit),
-    offsetof(quern_compile_options, host), offsetof(quern_compile_options, tuning));
+    offsetof(quern_compile_options, host), offsetof(quern_compile_options, tuning),
+    offsetof(quern_compile_options, no_stripes));
 QUERN_STRUCT_SIZES(quern_tune_options);
 QUERN_STRUCT_SIZES(quern_tune_report);
 QUERN_STRUCT_SIZES(quern_save_options);

@@ -118,6 +118,7 @@ Result<CompileOptions> compile_options(const quern_compile_options& o) {
   compile.arena_limit = o.arena_limit;
   compile.optimize = !o.no_rewrites;
   compile.scratch = !o.no_scratch;
+  compile.stripes = !o.no_stripes;
   QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
   QUERN_ASSIGN(compile.denormals, denormals_named(o.denormals ? o.denormals : "flush"));
   if (o.tuning) {

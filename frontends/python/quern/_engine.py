@@ -40,7 +40,8 @@ _ValueInfo = structure("ValueInfo", name=c_char_p, dtype=c_int32, kind=c_int32, 
 _CompileOptions = structure("CompileOptions", device=c_char_p, strategy=c_char_p, threads=c_int32,
                             no_rewrites=c_int32, max_plans=c_size_t, memory_limit=c_size_t, pool=c_char_p,
                             opened=c_void_p, no_scratch=c_int32, microseconds=c_uint64, max_plan_bytes=c_size_t,
-                            thread_pool=c_void_p, math=c_char_p, denormals=c_char_p, arena_limit=c_size_t)
+                            thread_pool=c_void_p, math=c_char_p, denormals=c_char_p, arena_limit=c_size_t,
+                            host=c_void_p, tuning=c_char_p, no_stripes=c_int32)
 _Tensor = structure("Tensor", dtype=c_int32, rank=c_uint32, dims=c_int64 * _MAX_RANK, data=c_void_p, bytes=c_size_t)
 _PlanInfo = structure("PlanInfo", segments=c_size_t, steps=c_size_t, arena_bytes=c_size_t, arena_lower_bound=c_size_t,
                       unshared_bytes=c_size_t, weight_bytes=c_size_t, resident_bytes=c_size_t,
@@ -400,8 +401,8 @@ def _array(tensor: Any, owner: object) -> np.ndarray:
 def load(model: str | os.PathLike[str] | bytes, *, device: str | None = None, threads: int = 0,
          memory_limit: int = 0, arena_limit: int = 0, strategy: str | None = None, pool: str | None = None,
          math: str | None = None, denormals: str | None = None, scratch: bool = True, rewrites: bool = True,
-         max_plans: int = 0, seconds: float | None = None, folder: str | os.PathLike[str] | None = None,
-         copy_file: bool = False) -> Model:
+         stripes: bool = True, max_plans: int = 0, seconds: float | None = None,
+         folder: str | os.PathLike[str] | None = None, copy_file: bool = False) -> Model:
     """Reads an ONNX model, a path or its bytes, and compiles it for a device.
 
     device: a name of `devices()`, or "automatic", "high-performance", "low-power"; None: the CPU.
@@ -412,6 +413,7 @@ def load(model: str | os.PathLike[str] | bytes, *, device: str | None = None, th
     math: of products, "f32", "bf16", "bf16x3" or "auto"; denormals: "flush" or "keep" (docs/precision.md).
     scratch: False: kernels that take as little memory to work in as they can without being slow.
     rewrites: False: the graph as it is, for bisecting.
+    stripes: False: no plan of one thread in stripes of rows only because they stay in the cache.
     max_plans: that are kept, one for each set of input shapes; 0: 32.
     seconds: that reading and compiling may take, each.
     folder: of external data, for bytes.
@@ -428,7 +430,8 @@ def load(model: str | os.PathLike[str] | bytes, *, device: str | None = None, th
         options = _CompileOptions(device=_text(device), strategy=_text(strategy), threads=threads,
                                   no_rewrites=not rewrites, max_plans=max_plans, memory_limit=memory_limit,
                                   pool=_text(pool), no_scratch=not scratch, microseconds=_microseconds(seconds),
-                                  math=_text(math), denormals=_text(denormals), arena_limit=arena_limit)
+                                  math=_text(math), denormals=_text(denormals), arena_limit=arena_limit,
+                                  no_stripes=not stripes)
         metadata = _metadata(handle)
         library.call("quern_executable_compile", handle, ctypes.byref(options), ctypes.byref(executable))
     finally:

@@ -340,11 +340,12 @@ typedef struct quern_compile_options {
   size_t arena_limit;     /* bytes of a plan's arena, met by stripes of rows if need be; 0: none */
   const quern_host* host; /* memory and log of the executable and its sessions; NULL: none */
   const char* tuning;     /* a file of quern_model_tune() (quern/c/tuning.h); NULL: none */
+  int32_t no_stripes;     /* no plan in stripes of rows only because they stay in the cache */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT                                                                \
   {                                                                                               \
     sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, \
-        0, NULL, NULL                                                                             \
+        0, NULL, NULL, 0                                                                          \
   }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
