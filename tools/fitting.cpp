@@ -22,7 +22,10 @@
 #include "graph/ops/gather.h"
 #include "graph/ops/one_hot.h"
 #include "graph/ops/pad.h"
+#include "graph/ops/pool.h"
+#include "graph/ops/random.h"
 #include "graph/ops/rearrange.h"
+#include "graph/ops/recurrent.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
 #include "graph/ops/reshape.h"
@@ -79,8 +82,12 @@ Fit slice_fit(std::uint32_t operand) {
   }
 }
 
-// Sizes of parts of a dimension, and rows in front of those that a cache gets.
+// Sizes of parts of a dimension, rows in front of those that a cache gets, lengths of sequences.
 std::optional<Fit> part_fit(const Graph& graph, const Node& node, std::uint32_t read) {
+  if (const auto* rnn = node.as<Rnn>(); rnn && read == Rnn::in_lengths) {
+    const auto rows = known_size(graph, node.inputs[0], rnn->batch_first ? 1 : 0);
+    return range(1, std::max<std::int64_t>(rows.value_or(1), 1));
+  }
   if (const auto* split = node.as<Split>(); split && read == 1) {
     const auto size = known_size(graph, node.inputs[0], split->axis);
     return size ? std::optional(Fit{.form = Fit::Form::parts, .high = *size}) : std::nullopt;
@@ -99,6 +106,8 @@ std::optional<Fit> index_fit(const Graph& graph, const Node& node, std::uint32_t
   if (const auto* scatter = node.as<Scatter>(); scatter && read == 1)
     return scatter->kind == ScatterKind::nd ? tuple_within(graph, node.inputs[0])
                                             : index_within(graph, node.inputs[0], scatter->axis);
+  if (node.as<RoiPool>() && read == 2) return index_within(graph, node.inputs[0], 0);
+  if (node.as<Dft>() && read == 2) return range(1, 1);
   if (node.as<Sequence>() && read > 0 &&
       graph.type(node.inputs[read]).dims.value_or(Dims{}).empty())
     return range(0, 0);
@@ -112,7 +121,8 @@ std::optional<Fit> index_fit(const Graph& graph, const Node& node, std::uint32_t
 std::optional<Fit> size_fit(const Node& node, std::uint32_t read) {
   if (node.as<Reshape>() && read == 1) return Fit{.form = Fit::Form::reshape};
   if (node.as<Slice>() && read > 0) return slice_fit(read);
-  if (node.as<Pad>() && (read == 1 || read == 3)) return range(0, 0);
+  if (node.as<Pad>() && read == 1) return range(0, 0);
+  if (node.as<Pad>() && read == 3) return axes();
   if ((node.as<Expand>() || node.as<TopK>() || node.as<ReverseSequence>()) && read == 1)
     return range(1, 1);
   if (node.as<Tile>() && read == 1) return range(1, 2);

@@ -127,6 +127,14 @@ TEST_F(Fitting, PartsOfADimensionAreAllOfIt) {
   EXPECT_EQ(elements_of(*made), (std::vector<std::int64_t>{4, 2, 2}));
 }
 
+TEST_F(Fitting, SequencesAreNoLongerThanTheirRows) {
+  const ValueId lengths = integers({2});
+  const auto given = [&](Dims dims) { return graph_.add_input("", {DType::f32, std::move(dims)}); };
+  const ValueId x = given({5, 2, 3}), w = given({1, 16, 3}), r = given({1, 16, 4});
+  add(testing::named("Rnn", "hidden_size=4"), {x, w, r, no_value, lengths});
+  EXPECT_EQ(first_fit(), within(1, 5));
+}
+
 // The rows of a past end a slice of it as well, which may be anywhere.
 TEST_F(Fitting, ACacheHasRoomForWhatComesBehindItsPast) {
   const ValueId before = integers({1});
