@@ -33,6 +33,7 @@ QUERN_GPU_KERNEL(select_group_norm);
 QUERN_GPU_KERNEL(select_resize);
 QUERN_GPU_KERNEL(select_pad);
 QUERN_GPU_KERNEL(select_gather);
+QUERN_GPU_KERNEL(select_unpack_bits);
 QUERN_GPU_KERNEL(select_tile);
 QUERN_GPU_KERNEL(select_depth_space);
 QUERN_GPU_KERNEL(select_quantize);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that only move elements: Pad, Gather, Tile, Slice, DepthSpace.
+// Operators that only move elements: Pad, Gather, UnpackBits, Tile, Slice, DepthSpace.
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
+#include "graph/ops/block_quantized.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/pad.h"
@@ -142,6 +144,22 @@ Dispatch gather_rows(GatherRows rows, std::size_t element_size, std::array<Buffe
 
 namespace {
 
+// Elements of one byte or two, a word of them in each invocation. The buffers are those of a
+// Gather.
+Dispatch gather_narrow(const GatherRows& rows, std::size_t element_size, const GpuTarget& target) {
+  const auto in_word = static_cast<std::int64_t>(4 / element_size);
+  const std::int64_t elements = rows.outer * rows.count * rows.inner;
+  const std::int64_t words = ceil_div(elements, in_word);
+  Dispatch d;
+  d.shader = "gather_narrow";
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, rows.by_element, rows.index_words, static_cast<std::uint32_t>(in_word)};
+  d.push = {word(words), word(elements), word(rows.inner), word(rows.count), word(rows.size)};
+  d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)};
+  d.groups = linear_groups(static_cast<std::uint64_t>(words), local, target);
+  return d;
+}
+
 Selection gather_elements(const KernelRequest& request, std::size_t axis) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
@@ -176,26 +194,49 @@ Selection select_gather(const KernelRequest& request) {
   const Shape& indices = request.shape(1);
   const Shape& y = request.outputs[0].shape;
   const DType type = request.dtype(0);
-  const std::size_t size = size_of(type);
-  if (type == DType::string || (size != 4 && size != 8) || x.elements() == 0 || y.elements() == 0 ||
+  std::size_t size = size_of(type);
+  if (type == DType::string || x.elements() == 0 || y.elements() == 0 ||
       y.elements() >= (std::int64_t{1} << 31) || x.elements() >= (std::int64_t{1} << 31))
     return unsupported();
   const bool by_element = op.kind == GatherKind::elements;
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (by_element)
     for (std::size_t d = 0; d < x.rank(); ++d)
-      if (d != axis && x[d] != indices[d]) return gather_elements(request, axis);
+      if (d != axis && x[d] != indices[d])
+        return size < 4 ? unsupported() : gather_elements(request, axis);
+  GatherRows rows{.outer = x.elements(0, axis),
+                  .count = by_element ? indices[axis] : indices.elements(),
+                  .size = x[axis],
+                  .inner = x.elements(axis + 1),
+                  .by_element = by_element,
+                  .index_words = request.dtype(1) == DType::i64 ? 2U : 1U};
+  const std::int64_t row_bytes = rows.inner * static_cast<std::int64_t>(size);
+  if (size < 4 && !by_element && row_bytes % 4 == 0) {
+    rows.inner = row_bytes / 4;
+    size = 4;
+  }
   KernelChoice choice;
-  choice.on_gpu().dispatches.push_back(gather_rows(
-      {.outer = x.elements(0, axis),
-       .count = by_element ? indices[axis] : indices.elements(),
-       .size = x[axis],
-       .inner = x.elements(axis + 1),
-       .by_element = by_element,
-       .index_words = request.dtype(1) == DType::i64 ? 2U : 1U},
-      size, {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)}, *request.gpu));
+  choice.on_gpu().dispatches.push_back(
+      size < 4 ? gather_narrow(rows, size, *request.gpu)
+               : gather_rows(rows, size,
+                             {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)},
+                             *request.gpu));
   choice.implementation = choice.on_gpu().dispatches[0].shader;
   return std::optional<KernelChoice>(std::move(choice));
+}
+
+Selection select_unpack_bits(const KernelRequest& request) {
+  const std::int64_t elements = request.outputs[0].shape.elements();
+  if (elements == 0 || elements >= std::int64_t{1} << 31) return unsupported();
+  Dispatch d;
+  d.shader = "unpack_bits";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, static_cast<std::uint32_t>(request.as<UnpackBits>().bits)};
+  d.push = {word(ceil_div(elements, std::int64_t{4}))};
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  d.groups = linear_groups(d.push[0], local, *request.gpu);
+  return moved(request, "unpack_bits", Layout::row_major(request.shape(0)),
+               Layout::row_major(request.outputs[0].shape), std::move(d));
 }
 
 Selection select_tile(const KernelRequest& request) {

@@ -6,6 +6,7 @@
 #include "graph/ops/block_quantized.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/gpu/kernels.h"
 
 namespace quern {
 namespace {
@@ -35,7 +36,8 @@ Status unpack_bits_reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& UnpackBits::kernels() {
-  static constexpr OpKernels table{.reference = {unpack_bits_reference}};
+  static constexpr OpKernels table{.reference = {unpack_bits_reference},
+                                   .gpu = gpu::select_unpack_bits};
   return table;
 }
 

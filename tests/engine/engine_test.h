@@ -39,6 +39,13 @@ inline void must(const Status& status, const char* what = "call") {
   std::abort();
 }
 
+// True if oneDNN is built in, found, and not turned off.
+inline bool has_onednn() {
+  for (const auto& [name, value] : must(open_device("cpu"))->info().properties)
+    if (name == "onednn") return !value.starts_with("none");
+  return false;
+}
+
 template <class T>
 Tensor tensor(const Shape& shape, std::initializer_list<T> values) {
   constexpr DType dtype = std::is_same_v<T, float>          ? DType::f32
