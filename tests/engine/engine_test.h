@@ -41,7 +41,8 @@ inline void must(const Status& status, const char* what = "call") {
 
 // True if oneDNN is built in, found, and not turned off.
 inline bool has_onednn() {
-  for (const auto& [name, value] : must(open_device("cpu"))->info().properties)
+  const auto cpu = must(open_device("cpu"));
+  for (const auto& [name, value] : cpu->info().properties)
     if (name == "onednn") return !value.starts_with("none");
   return false;
 }
