@@ -13,7 +13,9 @@
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/scatter.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/unary.h"
@@ -77,21 +79,6 @@ std::size_t parameters_of(Activation activation) {
   }
 }
 
-// activation(conv(x, w, b) + z)
-void import_fused_conv(NodeImport& n) {
-  const Conv op{.window = read_window(n), .group = n.integer("group", 1)};
-  const Activation activation = read_activation(n);
-  std::vector<float> parameters = n.numbers("activation_params");
-  if (parameters.size() < parameters_of(activation))
-    return n.fail("attribute 'activation_params' is too short for its activation");
-  parameters.resize(2);
-  std::vector<ValueId> inputs = {n.in(0), n.in(1)};
-  if (n.has(2)) inputs.push_back(n.in(2));
-  ValueId y = n.add(op, std::move(inputs));
-  if (n.has(3)) y = add(n, y, n.in(3));
-  n.set(0, activated(n, activation, y, parameters[0], parameters[1]));
-}
-
 // From channels last to channels first, and back.
 ValueId channels_first(NodeImport& n, ValueId x, std::int64_t rank) {
   Ints perm = {0, rank - 1};
@@ -106,17 +93,55 @@ ValueId channels_last(NodeImport& n, ValueId x, std::int64_t rank) {
   return transpose(n, x, perm);
 }
 
+// 0, with an error, for weights that have no dimensions of space.
+std::int64_t rank_of_weights(NodeImport& n) {
+  const std::int64_t rank = n.known_rank(n.in(1));
+  if (n.ok() && rank < 3) n.fail(cat("its weights have rank ", rank, ", wants 3 or more"));
+  return n.ok() ? rank : 0;
+}
+
+// Selects which dimension of x, of z and of the result has the channels.
+enum class Channels : std::uint8_t { second, last };
+
+// activation(conv(x, w, b) + z). The weights are [M, C / group, kernel...] in both.
+template <Channels At>
+void import_fused_conv(NodeImport& n) {
+  const Conv op{.window = read_window(n), .group = n.integer("group", 1)};
+  const Activation activation = read_activation(n);
+  std::vector<float> parameters = n.numbers("activation_params");
+  if (parameters.size() < parameters_of(activation))
+    return n.fail("attribute 'activation_params' is too short for its activation");
+  parameters.resize(2);
+  const std::int64_t rank = At == Channels::last ? rank_of_weights(n) : 0;
+  if (!n.ok()) return;
+  std::vector<ValueId> inputs = {rank != 0 ? channels_first(n, n.in(0), rank) : n.in(0), n.in(1)};
+  if (n.has(2)) inputs.push_back(n.in(2));
+  ValueId y = n.add(op, std::move(inputs));
+  if (rank != 0) y = channels_last(n, y, rank);
+  if (n.has(3)) y = add(n, y, n.in(3));
+  n.set(0, activated(n, activation, y, parameters[0], parameters[1]));
+}
+
 // x [N, spatial..., C], w [M, kernel..., C / group] as its optimiser writes it, which is not what
 // the text of the operator says.
 void import_nhwc_conv(NodeImport& n) {
   const Conv op{.window = read_window(n), .group = n.integer("group", 1)};
-  const std::int64_t rank = n.known_rank(n.in(1));
-  if (n.ok() && rank < 3) n.fail(cat("its weights have rank ", rank, ", wants 3 or more"));
+  const std::int64_t rank = rank_of_weights(n);
   if (!n.ok()) return;
   std::vector<ValueId> inputs = {channels_first(n, n.in(0), rank),
                                  channels_first(n, n.in(1), rank)};
   if (n.has(2)) inputs.push_back(n.in(2));
   n.set(0, channels_last(n, n.add(op, std::move(inputs)), rank));
+}
+
+// The maximum of windows, channels last.
+void import_nhwc_max_pool(NodeImport& n) {
+  const Pool op{.kind = PoolKind::max,
+                .window = read_window_with_kernel(n),
+                .ceil_mode = n.flag("ceil_mode", Flag::off)};
+  if (!n.ok()) return;
+  const auto rank = static_cast<std::int64_t>(op.window.kernel.size()) + 2;
+  n.set(0, channels_last(n, n.add(op, {channels_first(n, n.in(0), rank)}), rank));
 }
 
 // ---- matrix products
@@ -154,6 +179,27 @@ void import_fused_matmul(NodeImport& n) {
   const ValueId a = n.flag("transBatchA", Flag::off) ? batch_first(n, n.in(0)) : n.in(0);
   const ValueId b = n.flag("transBatchB", Flag::off) ? batch_first(n, n.in(1)) : n.in(1);
   n.emit(op, {a, b});
+}
+
+// Numbers of 16 bits, whose sum wraps in 32; without sign where neither operand has one.
+void import_matmul_integer_16(NodeImport& n) {
+  const DType a = n.dtype(n.in(0)), b = n.dtype(n.in(1));
+  const auto is_short = [](DType t) { return t == DType::i16 || t == DType::u16; };
+  if (!is_short(a) || !is_short(b))
+    return n.fail(cat("a product of ", name_of(a), " and ", name_of(b), ", wants i16 or u16"));
+  const DType wide = a == DType::u16 && b == DType::u16 ? DType::u32 : DType::i32;
+  const ValueId left = cast(n, n.in(0), wide);
+  n.set(0, n.add(MatMul{}, {left, cast(n, n.in(1), wide)}));
+}
+
+// ---- shapes
+
+// (x, axis i32 []): a dimension of 1 there.
+void import_expand_dims(NodeImport& n) {
+  const auto axis = n.constant_number(n.in(1));
+  const ValueId axes = axis ? n.ints_constant({static_cast<std::int64_t>(*axis)})
+                            : reshape(n, cast(n, n.in(1), DType::i64), Ints{1});
+  n.set(0, n.add(Unsqueeze{}, {n.in(0), axes}));
 }
 
 // ---- elementwise
@@ -249,13 +295,17 @@ void import_restore_padding(NodeImport& n) {
 
 constexpr OpRow microsoft_rows[] = {
     {"BiasGelu", 1, import_bias_gelu, two},
+    {"ExpandDims", 1, import_expand_dims, two},
     {"FastGelu", 1, import_fast_gelu, {1, 2}},
-    {"FusedConv", 1, import_fused_conv, {2, 4}},
+    {"FusedConv", 1, import_fused_conv<Channels::second>, {2, 4}},
     {"FusedGemm", 1, import_fused_gemm, two_or_three},
     {"FusedMatMul", 1, import_fused_matmul, two},
     {"Gelu", 1, import_microsoft_gelu},
     {"GemmFastGelu", 1, import_gemm_fast_gelu, two_or_three},
+    {"MatMulInteger16", 1, import_matmul_integer_16, two},
     {"NhwcConv", 1, import_nhwc_conv, two_or_three},
+    {"NhwcFusedConv", 1, import_fused_conv<Channels::last>, {2, 4}},
+    {"NhwcMaxPool", 1, import_nhwc_max_pool},
     {"QuickGelu", 1, import_quick_gelu},
     {"RemovePadding", 1, import_remove_padding, two, {1, 4}},
     {"RestorePadding", 1, import_restore_padding, two},

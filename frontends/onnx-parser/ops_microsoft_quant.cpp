@@ -9,6 +9,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/quantize.h"
+#include "graph/ops/reduce.h"
 #include "graph/ops/softmax.h"
 #include "graph/ops/unary_kind.h"
 
@@ -57,6 +58,22 @@ void import_qlinear_softmax(NodeImport& n) {
   const bool flatten = n.integer("opset", 13) < 13;
   const Softmax op{.axis = n.integer("axis", -1), .flatten = flatten};
   quantise_result(n, n.add(op, {dequantised(n, 0)}));
+}
+
+// (condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero)
+void import_qlinear_where(NodeImport& n) {
+  const ValueId x = dequantised(n, 1);
+  const ValueId y = dequantised(n, 4);
+  n.set(0, quantised(n, where(n, n.in(0), x, y), 7, n.dtype(n.in(1))));
+}
+
+// No axes: all of them.
+void import_qlinear_reduce_mean(NodeImport& n) {
+  const Ints axes = n.ints("axes");
+  const Reduce op{.kind = ReduceKind::mean, .keepdims = n.flag("keepdims", Flag::on)};
+  std::vector<ValueId> inputs = {dequantised(n, 0)};
+  if (!axes.empty()) inputs.push_back(n.ints_constant(axes));
+  quantise_result(n, n.add(op, std::move(inputs)));
 }
 
 void refuse_channels_last(NodeImport& n) {
@@ -133,6 +150,7 @@ void import_microsoft_dequantize(NodeImport& n) {
 // Zero points may be absent among the operands; Quantize checks that the scale is present.
 constexpr Arity up_to_five{2, 5};
 constexpr Arity up_to_eight{2, 8};
+constexpr Arity nine{9, 9};
 
 constexpr OpRow microsoft_quant_rows[] = {
     {"DequantizeLinear", 1, import_microsoft_dequantize, {2, 3}},
@@ -145,8 +163,10 @@ constexpr OpRow microsoft_quant_rows[] = {
     {"QLinearGlobalAveragePool", 1, import_global_average_pool, up_to_five},
     {"QLinearLeakyRelu", 1, import_qlinear_leaky_relu, up_to_five},
     {"QLinearMul", 1, import_binary<BinaryKind::mul>, up_to_eight},
+    {"QLinearReduceMean", 1, import_qlinear_reduce_mean, up_to_five},
     {"QLinearSigmoid", 1, import_sigmoid, up_to_five},
     {"QLinearSoftmax", 1, import_qlinear_softmax, up_to_five},
+    {"QLinearWhere", 1, import_qlinear_where, nine},
     {"QuantizeLinear", 1, import_microsoft_quantize, {2, 3}},
 };
 

@@ -74,6 +74,9 @@ inline std::string answer(const std::string& bytes, const Tensors& inputs, const
       const auto at = static_cast<std::size_t>(i);
       s += " " + (t.dtype() == DType::f32   ? ::testing::PrintToString(t.span<float>()[at])
                   : t.dtype() == DType::i64 ? std::to_string(t.span<std::int64_t>()[at])
+                  : t.dtype() == DType::i32 ? std::to_string(t.span<std::int32_t>()[at])
+                  : t.dtype() == DType::u32 ? std::to_string(t.span<std::uint32_t>()[at])
+                  : t.dtype() == DType::i8  ? std::to_string(t.span<std::int8_t>()[at])
                                             : std::to_string(t.span<std::uint8_t>()[at]));
     }
   }

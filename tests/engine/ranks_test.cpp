@@ -17,10 +17,9 @@
 #include "tests/expect.h"
 #include "tests/onnx-parser/onnx_writer.h"
 
-namespace quern {
+namespace quern::onnx_test {
 namespace {
 
-using namespace onnx_test;
 using Ints = std::vector<std::int64_t>;
 
 // Sixteen dimensions, of which `wide` are more than one.
@@ -234,4 +233,4 @@ TEST(Ranks, AboveSixteenAreRefused) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::onnx_test

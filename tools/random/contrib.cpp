@@ -75,23 +75,41 @@ bool fused_conv(Builder& b) {
   return true;
 }
 
-// Channels last, in x and in the weights.
+// Channels last: in the weights, too, or with what closes a FusedConv.
 bool nhwc_conv(Builder& b) {
-  const DrawnValue x =
-      b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4, .nonempty = true});
+  const bool fused = b.rng.chance(0.4);
+  const DrawnValue x = b.take({.types = {fused ? DType::f16 : DType::f32},
+                               .least_rank = 4,
+                               .most_rank = 4,
+                               .nonempty = true});
   if (!is_fixed(x.dims[3])) return false;
-  const std::int64_t out = b.rng.between(1, 8);
+  const std::int64_t out = b.rng.between(1, 8), in_channels = x.dims[3][0];
   const std::int64_t k = b.rng.pick(std::vector<std::int64_t>{1, 3});
-  const Extents wd = fixed_dims(std::array{out, k, k, x.dims[3][0]});
+  const Extents wd =
+      fixed_dims(fused ? std::array{out, in_channels, k, k} : std::array{out, k, k, in_channels});
   const Extents dims = {x.dims[0], x.dims[1], x.dims[2], fixed(out)};
   if (!b.fits(wd) || !b.fits(dims)) return false;
   Values in = {x, b.constant(x.dtype, wd)};
   if (b.rng.chance(0.6)) in.push_back(b.take_like(x.dtype, {fixed(out)}));
+  Attributes a = {Builder::integers("kernel_shape", {k, k}),
+                  Builder::integers("pads", std::vector<std::int64_t>(4, k / 2))};
+  if (fused && in.size() == 3 && b.rng.chance(0.4)) in.push_back(b.take_like(x.dtype, dims));
+  if (fused && b.rng.chance(0.5)) a.push_back(Builder::text("activation", "Relu"));
   const double taps = std::sqrt(static_cast<double>(product(wd)[0]));
-  b.add_of(domain, "NhwcConv", in,
-           {Builder::integers("kernel_shape", {k, k}),
-            Builder::integers("pads", std::vector<std::int64_t>(4, k / 2))},
+  b.add_of(domain, fused ? "NhwcFusedConv" : "NhwcConv", in, a,
            {x.dtype, dims, x.most * 4 * taps + 70});
+  return true;
+}
+
+bool expand_dims(Builder& b) {
+  const DrawnValue x = b.take({.types = movable_types(), .most_rank = 4, .nonempty = true});
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  const std::int64_t at = b.rng.between(0, rank);
+  Extents dims = x.dims;
+  dims.insert(dims.begin() + at, fixed(1));
+  const DrawnValue axis =
+      b.scalar(DType::i32, static_cast<double>(b.rng.chance(0.5) ? at : at - rank - 1));
+  b.add_of(domain, "ExpandDims", {x, axis}, {}, moved(x, dims));
   return true;
 }
 
@@ -202,6 +220,7 @@ constexpr std::array contrib_table = {
     Family{"contrib-gelus", 0.8, gelus},
     Family{"contrib-fused-conv", 0.6, fused_conv},
     Family{"contrib-nhwc-conv", 0.3, nhwc_conv},
+    Family{"contrib-expand-dims", 0.3, expand_dims},
     Family{"contrib-gemm-fast-gelu", 0.3, gemm_fast_gelu},
     Family{"contrib-padding", 0.3, padding},
     Family{"contrib-fused-gemm", 0.6, fused_gemm},

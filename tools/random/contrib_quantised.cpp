@@ -41,6 +41,24 @@ bool binary(Builder& b) {
   return true;
 }
 
+// Of signed numbers ONNX Runtime reads a table at negative places, unless all scales are one.
+bool q_where(Builder& b) {
+  const DrawnValue x = bytes(b, 0, 4);
+  const DrawnValue y = b.take_broadcast(x.dtype, x.dims);
+  const DrawnValue condition = b.take_broadcast(DType::boolean, x.dims);
+  const DrawnValue s = scale(b), z = zero(b, x.dtype);
+  const bool one = x.dtype == DType::i8;
+  const auto other_scale = [&] { return one ? s : scale(b); };
+  const auto other_zero = [&] { return one ? z : zero(b, x.dtype); };
+  Values in = {condition, x, s, z, y};
+  in.push_back(other_scale());
+  in.push_back(other_zero());
+  in.push_back(other_scale());
+  in.push_back(other_zero());
+  b.add_of(contrib_domain, "QLinearWhere", in, {}, quantised(x, x.dims));
+  return true;
+}
+
 bool leaky_relu(Builder& b) {
   const DrawnValue x = bytes(b, 0, 4);
   b.add_of(contrib_domain, "QLinearLeakyRelu",
@@ -145,7 +163,64 @@ bool concat(Builder& b) {
   return true;
 }
 
+// The mean of a power of two of numbers is exact.
+bool q_reduce_mean(Builder& b) {
+  const Extents dims = {b.random_extent(), fixed(b.rng.pick(std::vector<std::int64_t>{1, 2, 4, 8})),
+                        fixed(b.rng.between(1, 5)),
+                        fixed(b.rng.pick(std::vector<std::int64_t>{1, 2, 4}))};
+  if (!b.fits(dims)) return false;
+  const DrawnValue x = b.root(b.rng.pick(eight_bits), dims);
+  const bool keep = b.rng.chance(0.5);
+  const bool last = b.rng.chance(0.5);
+  Extents out = {dims[0]};
+  if (keep) out.push_back(fixed(1));
+  out.push_back(dims[2]);
+  if (!last) out.push_back(dims[3]);
+  if (last && keep) out.push_back(fixed(1));
+  Values in = {x, scale(b), b.rng.chance(0.7) ? zero(b, x.dtype) : Builder::none(), scale(b)};
+  if (x.dtype == DType::i8 || b.rng.chance(0.7)) in.push_back(zero(b, x.dtype));
+  const std::vector<std::int64_t> axes =
+      last ? std::vector<std::int64_t>{1, -1} : std::vector<std::int64_t>{1};
+  b.add_of(contrib_domain, "QLinearReduceMean", in,
+           {Builder::integers("axes", axes), Builder::integer("keepdims", keep)},
+           quantised(x, out));
+  return true;
+}
+
+// Channels last, windows of 1 or 3 that begin at every place or at every second.
+bool nhwc_max_pool(Builder& b) {
+  const DrawnValue x = bytes(b, 3, 5);
+  const std::size_t space = x.rank() - 2;
+  const std::int64_t k = b.rng.pick(std::vector<std::int64_t>{1, 3});
+  const std::int64_t step = b.rng.between(1, 2);
+  Extents dims = x.dims;
+  for (std::size_t i = 1; i <= space; ++i)
+    dims[i] = map_extent(dims[i], [&](std::int64_t n) { return (n - 1) / step + 1; });
+  Attributes a = {Builder::integers("kernel_shape", std::vector<std::int64_t>(space, k)),
+                  Builder::integers("pads", std::vector<std::int64_t>(2 * space, k / 2)),
+                  Builder::integers("strides", std::vector<std::int64_t>(space, step))};
+  b.add_of(contrib_domain, "NhwcMaxPool", {x}, a, moved(x, dims));
+  return true;
+}
+
 // ---- products
+
+// ONNX Runtime has a kernel for signed numbers alone.
+bool matmul_16(Builder& b) {
+  const auto some = [&] { return b.rng.chance(0.8) ? DType::i16 : DType::u16; };
+  const DrawnValue x = b.take({.types = {some()}, .least_rank = 2, .most_rank = 4});
+  const Extent columns = fixed(b.rng.between(1, 12));
+  const Extents wd = {x.dims.back(), columns};
+  Extents dims = x.dims;
+  dims.back() = columns;
+  if (!b.fits(wd) || !b.fits(dims)) return false;
+  const DrawnValue w = b.take_like(some(), wd);
+  const bool unsigned_sum = x.dtype == DType::u16 && w.dtype == DType::u16;
+  const double sum = x.most * w.most * static_cast<double>(most(x.dims.back()) + 1);
+  b.add_of(contrib_domain, "MatMulInteger16", {x, w}, {},
+           {unsigned_sum ? DType::u32 : DType::i32, dims, sum, false});
+  return true;
+}
 
 bool matmul_to_float(Builder& b) {
   const DrawnValue x = bytes(b, 2, 3);
@@ -212,6 +287,10 @@ bool gemm(Builder& b) {
 
 constexpr std::array contrib_quantised_table = {
     Family{"contrib-q-binary", 0.5, binary},
+    Family{"contrib-q-where", 0.3, q_where},
+    Family{"contrib-q-reduce-mean", 0.2, q_reduce_mean},
+    Family{"contrib-nhwc-max-pool", 0.3, nhwc_max_pool},
+    Family{"contrib-matmul-16", 0.2, matmul_16},
     Family{"contrib-q-leaky-relu", 0.3, leaky_relu},
     Family{"contrib-q-sigmoid", 0.5, sigmoid},
     Family{"contrib-q-softmax", 0.3, softmax},
