@@ -139,6 +139,19 @@ ValueId transpose(NodeImport& n, ValueId x, const Ints& perm) {
   return n.add(Transpose{.perm = perm}, {x});
 }
 
+ValueId channels_first(NodeImport& n, ValueId x, std::int64_t rank) {
+  Ints perm = {0, rank - 1};
+  for (std::int64_t i = 1; i + 1 < rank; ++i) perm.push_back(i);
+  return transpose(n, x, perm);
+}
+
+ValueId channels_last(NodeImport& n, ValueId x, std::int64_t rank) {
+  Ints perm = {0};
+  for (std::int64_t i = 2; i < rank; ++i) perm.push_back(i);
+  perm.push_back(1);
+  return transpose(n, x, perm);
+}
+
 ValueId concat(NodeImport& n, std::vector<ValueId> parts, std::int64_t axis) {
   return parts.size() == 1 ? parts[0] : n.add(Concat{.axis = axis}, std::move(parts));
 }

@@ -45,6 +45,9 @@ ValueId reshape(NodeImport& n, ValueId x, const Ints& shape);
 ValueId unsqueeze(NodeImport& n, ValueId x, const Ints& axes);
 ValueId squeeze(NodeImport& n, ValueId x, const Ints& axes);
 ValueId transpose(NodeImport& n, ValueId x, const Ints& perm);
+// From channels last to channels first, and back. The rank is 2 or more.
+ValueId channels_first(NodeImport& n, ValueId x, std::int64_t rank);
+ValueId channels_last(NodeImport& n, ValueId x, std::int64_t rank);
 ValueId concat(NodeImport& n, std::vector<ValueId> parts, std::int64_t axis);
 ValueId slice(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end, std::int64_t axis);
 ValueId expand_to(NodeImport& n, ValueId x, ValueId shape);

@@ -76,6 +76,7 @@ OpRows ml_tree_ops();
 OpRows microsoft_ops();
 OpRows microsoft_attention_ops();
 OpRows microsoft_decoder_ops();
+OpRows microsoft_diffusion_ops();
 OpRows microsoft_few_bits_ops();
 OpRows microsoft_generation_ops();
 OpRows microsoft_quant_ops();

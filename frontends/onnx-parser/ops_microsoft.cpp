@@ -79,20 +79,6 @@ std::size_t parameters_of(Activation activation) {
   }
 }
 
-// From channels last to channels first, and back.
-ValueId channels_first(NodeImport& n, ValueId x, std::int64_t rank) {
-  Ints perm = {0, rank - 1};
-  for (std::int64_t i = 1; i + 1 < rank; ++i) perm.push_back(i);
-  return transpose(n, x, perm);
-}
-
-ValueId channels_last(NodeImport& n, ValueId x, std::int64_t rank) {
-  Ints perm = {0};
-  for (std::int64_t i = 2; i < rank; ++i) perm.push_back(i);
-  perm.push_back(1);
-  return transpose(n, x, perm);
-}
-
 // 0, with an error, for weights that have no dimensions of space.
 std::int64_t rank_of_weights(NodeImport& n) {
   const std::int64_t rank = n.known_rank(n.in(1));

@@ -9,6 +9,7 @@ namespace quern::onnx_test {
 namespace {
 
 using quern::testing::expect_everywhere;
+using quern::testing::expect_values;
 using quern::testing::Fed;
 using quern::testing::OneOperator;
 using quern::testing::tensor;
@@ -120,6 +121,107 @@ TEST(ContribValues, ConvolutionOfChannelsLastWithASumAndAnActivation) {
                          {tensor<float>({1, 1, 2, 2}, {0, 203, -50, 0})}},
                  .attributes = {word("activation", "Relu")}},
                 "f32[1,1,2,2] 22 1 0 0");
+}
+
+// Two pixels of four channels.
+const Fed pixels = {tensor<float>({1, 1, 2, 4}, {1, 2, -1, 0.5F, 3, -2, 0, 1.5F})};
+const Fed gamma = {tensor<float>({4}, {1, 0.5F, -1, 2})};
+const Fed beta = {tensor<float>({4}, {0, 1, 0.25F, -1})};
+
+TEST(ContribValues, GroupsOfChannelsAreNormalised) {
+  expect_values(
+      {.op = "GroupNorm",
+       .fed = {pixels, gamma, beta},
+       .attributes = {integer("groups", 2), integer("activation", 1), number("epsilon", 0.01F)}},
+      {{0, 0.98843F, 1.36115F, -0.17484F, 0.794369F, 0.109583F, 0.330361F, 1.49799F}});
+  expect_values(
+      {.op = "GroupNorm",
+       .fed = {{tensor<float>({1, 4, 1, 2}, {1, 2, -1, 0.5F, 3, -2, 0, 1.5F})}, gamma, beta},
+       .attributes = {integer("groups", 2), integer("activation", 0), integer("channels_last", 0)}},
+      {{0.346409F, 1.27017F, 0.249448F, 0.942265F, -1.0339F, 1.66905F, -1.67574F, -0.0539691F}});
+  for (const auto& [groups, activation] : {std::pair(0, 0), std::pair(3, 0), std::pair(2, 2)})
+    expect_answer({.op = "GroupNorm",
+                   .fed = {pixels, gamma, beta},
+                   .attributes = {integer("groups", groups), integer("activation", activation)}},
+                  HasSubstr("error"));
+}
+
+// x of 16 bits, parameters of 32.
+TEST(ContribValues, GroupsOfChannelsInTwoPrecisions) {
+  GraphParts g;
+  g.inputs = {value("x", f32, {1, 1, 2, 4}), value("g", f32, {4}), value("b", f32, {4})};
+  g.nodes = {node("Cast", {"x"}, {"h"}, {integer("to", f16)}),
+             node("GroupNorm", {"h", "g", "b"}, {"n"},
+                  {integer("groups", 2), integer("activation", 1), number("epsilon", 0.01F)},
+                  {.domain = "com.microsoft"}),
+             node("Cast", {"n"}, {"y"}, {integer("to", f32)})};
+  g.outputs = {Message().text(1, "y")};
+  const std::vector<float> wanted = {0,         0.98843F,  1.36115F,  -0.17484F,
+                                     0.794369F, 0.109583F, 0.330361F, 1.49799F};
+  for (const quern::testing::Way& way : quern::testing::ways()) {
+    const auto found = quern::testing::must(quern::testing::run_onnx(
+        make_model(make_graph(g)), {pixels.tensor, gamma.tensor, beta.tensor}, way));
+    EXPECT_THAT(found[0].span<float>(), ::testing::Pointwise(::testing::FloatNear(1e-3F), wanted));
+  }
+}
+
+TEST(ContribValues, GroupsOfASumThatIsHandedOut) {
+  const std::vector<std::vector<float>> wanted = {
+      {0.644502F, 1.17903F, 0.75128F, -2.00256F, 1.79028F, 0.0332465F, 0.178389F, -0.856777F},
+      {2.5F, 2, 0.5F, 0.5F, 4.5F, -2, 1.5F, 1.5F}};
+  for (const Shape& shape : {Shape{1, 4}, Shape{1, 1, 1, 4}})
+    expect_values({.op = "SkipGroupNorm",
+                   .fed = {pixels,
+                           gamma,
+                           beta,
+                           {tensor<float>(shape, {1, 0, 2, -1})},
+                           {tensor<float>({4}, {0.5F, 0, -0.5F, 1})}},
+                   .attributes = {integer("groups", 1), integer("activation", 0)},
+                   .outputs = 2},
+                  wanted);
+  expect_answer(
+      {.op = "SkipGroupNorm",
+       .fed = {pixels, gamma, beta, pixels},
+       .attributes = {integer("groups", 1), integer("activation", 0), integer("channels_last", 0)}},
+      HasSubstr("defined for channels that are last"));
+}
+
+TEST(ContribValues, SumsWithABias) {
+  const Fed x = {tensor<float>({1, 2, 4}, {1, -2, 0.5F, 3, 0, 1, -1, -0.5F})};
+  const Fed bias = {tensor<float>({4}, {0.5F, 1, -1, 0.25F})};
+  expect_values({.op = "BiasSplitGelu", .fed = {x, bias}, .attributes = {}},
+                {{-0.231403F, -3.24812F, -0.0227501F, -0.200647F}});
+  expect_answer({.op = "BiasSplitGelu",
+                 .fed = {{tensor<float>({1, 1, 3}, {1, 2, 3})}, {tensor<float>({3}, {1, 2, 3})}},
+                 .attributes = {}},
+                HasSubstr("a width of 3 has no halves"));
+  expect_answer({.op = "BiasAdd", .fed = {x, bias, x}, .attributes = {}},
+                "f32[1,2,4] 2.5 -3 0 6.25 0.5 3 -3 -0.75");
+  const Fed no_training = {tensor<bool>({}, {false}), boolean, true};
+  expect_answer({.op = "BiasDropout",
+                 .fed = {x, bias, x, number_of(0.5F), no_training},
+                 .attributes = {integer("seed", 3)}},
+                "f32[1,2,4] 2.5 -3 0 6.25 0.5 3 -3 -0.75");
+  expect_answer({.op = "BiasDropout", .fed = {x, bias}, .attributes = {}, .outputs = 2},
+                "f32[1,2,4] 1.5 -1 -0.5 3.25 0.5 2 -2 -0.25; bool[1,2,4] 1 1 1 1 1 1 1 1");
+  expect_answer({.op = "BiasDropout",
+                 .fed = {x, bias, x, number_of(0.5F), {tensor<bool>({}, {false}), boolean}},
+                 .attributes = {}},
+                HasSubstr("training_mode is not known to be false"));
+}
+
+TEST(ContribValues, SoftmaxOfASumWithABias) {
+  const Fed x = {tensor<float>({2, 2, 2}, {1, 2, 3, 4, 0, -1, 1, 0})};
+  expect_values(
+      {.op = "BiasSoftmax",
+       .fed = {x, {tensor<float>({2, 2}, {0, 1, -1, 0.5F})}},
+       .attributes = {integer("axis", 1), integer("is_inner_broadcast", 0)}},
+      {{0.0226128F, 0.167087F, 0.0614679F, 0.748832F, 0.215113F, 0.215113F, 0.215113F, 0.354661F}});
+  expect_values(
+      {.op = "BiasSoftmax",
+       .fed = {x, {tensor<float>({2, 1, 2}, {0, 1, -1, 0.5F})}},
+       .attributes = {integer("axis", 2), integer("is_inner_broadcast", 1)}},
+      {{0.119203F, 0.880797F, 0.119203F, 0.880797F, 0.377541F, 0.622459F, 0.377541F, 0.622459F}});
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ std::vector<Family> all_families() {
                             contrib_families(),
                             contrib_attention_families(),
                             contrib_decoder_families(),
+                            contrib_diffusion_families(),
                             contrib_quantised_families(),
                             classical_families(),
                             optional_families(),
