@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: weights in 2, 4 and 8 bits, as exports of language models have them, which stay
-// so. Source: docs/ContribOperators.md of ONNX Runtime.
+// so, or by tables of numbers. Source: docs/ContribOperators.md of ONNX Runtime.
+#include <array>
+
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
@@ -97,6 +99,64 @@ void import_matmul_nbits(NodeImport& n) {
                  {n.in(0), packed, scales, zeros, bias}));
 }
 
+// The sixteen numbers of 4 bits as bitsandbytes has them: floats of three bits and a sign over 12,
+// and quantiles of the normal distribution.
+constexpr std::array<float, 16> fp4_numbers = {
+    0,     5.208333333e-03F,  0.66666667F,  1,  0.33333333F,  0.5F,  0.16666667F,  0.25F,
+    -0.0F, -5.208333333e-03F, -0.66666667F, -1, -0.33333333F, -0.5F, -0.16666667F, -0.25F};
+constexpr std::array<float, 16> nf4_numbers = {-1,
+                                               -0.6961928009986877F,
+                                               -0.5250730514526367F,
+                                               -0.39491748809814453F,
+                                               -0.28444138169288635F,
+                                               -0.18477343022823334F,
+                                               -0.09105003625154495F,
+                                               0,
+                                               0.07958029955625534F,
+                                               0.16093020141124725F,
+                                               0.24611230194568634F,
+                                               0.33791524171829224F,
+                                               0.44070982933044434F,
+                                               0.5626170039176941F,
+                                               0.7229568362236023F,
+                                               1};
+
+// The two numbers of each byte, the first in its upper half: [256, 2].
+ValueId pairs_of_bytes(NodeImport& n, const std::array<float, 16>& numbers, DType dtype) {
+  std::vector<float> pairs;
+  for (std::size_t byte = 0; byte < 256; ++byte)
+    pairs.insert(pairs.end(), {numbers[byte / 16], numbers[byte % 16]});
+  return cast(n, n.constant(Tensor::from_values<float>(DType::f32, Shape{256, 2}, pairs)), dtype);
+}
+
+// (x, weights u8 [bytes], greatest of each block): the weights [N, K] as one row in blocks.
+void import_matmul_bnb4(NodeImport& n) {
+  const std::int64_t depth = n.integer("K"), columns = n.integer("N");
+  const std::int64_t size = n.integer("block_size");
+  const std::int64_t kind = n.integer("quant_type");
+  const MatMul op{.transpose_b = n.flag("transB", Flag::on)};
+  n.ignore("training_mode");
+  if (!n.ok()) return;
+  if (kind != 0 && kind != 1) return n.fail(cat("quant_type is ", kind, ", wants 0 or 1"));
+  if (!is_block_size(size) || depth < 1 || columns < 1 || depth > most_weights / columns)
+    return n.fail(
+        cat("K = ", depth, ", N = ", columns, " in blocks of ", size, " is no form of weights"));
+  const std::int64_t count = depth * columns, blocks = ceil_div(count, size);
+  const ValueId packed = packed_numbers(n, 1, {ceil_div(count, 2)});
+  const ValueId greatest = reshape(n, n.in(2), Ints{blocks, 1});
+  if (!n.ok()) return;
+  const ValueId table = pairs_of_bytes(n, kind == 0 ? fp4_numbers : nf4_numbers, n.dtype(greatest));
+  ValueId w = reshape(n, gather(n, table, cast(n, packed, DType::i32), 0), Ints{-1});
+  if (count % 2 != 0) w = slice(n, w, 0, count, 0);
+  if (count % size == 0) {
+    w = mul(n, reshape(n, w, Ints{blocks, size}), greatest);
+  } else {
+    const ValueId each = expand_to(n, greatest, n.ints_constant({blocks, size}));
+    w = mul(n, w, slice(n, reshape(n, each, Ints{-1}), 0, count, 0));
+  }
+  n.set(0, n.add(op, {n.in(0), reshape(n, w, Ints{columns, depth})}));
+}
+
 // Numbers in blocks along their last dimension as floats: (number - zero) * scale. scales and zeros
 // have a number for each block; no zeros: `middle` for all.
 ValueId dequantised(NodeImport& n, ValueId numbers, std::int64_t size, ValueId scales,
@@ -156,6 +216,7 @@ void import_gather_block_quantized(NodeImport& n) {
 
 constexpr OpRow microsoft_few_bits_rows[] = {
     {"GatherBlockQuantized", 1, import_gather_block_quantized, {3, 4}},
+    {"MatMulBnb4", 1, import_matmul_bnb4, three},
     {"MatMulNBits", 1, import_matmul_nbits, {3, 6}},
 };
 

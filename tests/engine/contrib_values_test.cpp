@@ -224,5 +224,46 @@ TEST(ContribValues, SoftmaxOfASumWithABias) {
       {{0.119203F, 0.880797F, 0.119203F, 0.880797F, 0.377541F, 0.622459F, 0.377541F, 0.622459F}});
 }
 
+// Weights [3, 7] in blocks of 16, the second of which is not full; the numbers are NumPy's.
+TEST(ContribValues, ProductsOfNumbersInTables) {
+  const auto product = [](std::int64_t kind, std::int64_t transposed, const Fed& x) {
+    return OneOperator{
+        .op = "MatMulBnb4",
+        .fed = {x,
+                {tensor<std::uint8_t>({11}, {171, 206, 5, 206, 120, 131, 161, 73, 250, 13, 71}), u8,
+                 transposed == 1},
+                {tensor<float>({2}, {1.5F, 0.25F})}},
+        .attributes = {integer("K", 7), integer("N", 3), integer("block_size", 16),
+                       integer("quant_type", kind), integer("transB", transposed)}};
+  };
+  const Fed x = {tensor<float>({2, 7}, {-0.125F, -0.875F, -0.875F, 1, 0.25F, -0.5F, -0.125F, 1,
+                                        0.75F, 0.75F, -0.25F, -0, 0.375F, -0.875F})};
+  expect_values(product(0, 1, x),
+                {{1.3125F, 0.5771484F, -0.1155599F, -1.71875F, -0.3505859F, 0.3691406F}});
+  expect_values(product(1, 1, x),
+                {{-0.3027092F, -0.3227752F, -0.4390484F, 0.2916461F, 2.196312F, 0.04146928F}});
+  expect_values(product(0, 0, {tensor<float>({1, 3}, {0.125F, -0.5F, 0.75F})}),
+                {{0.375F, -0.3808594F, -0.109375F, -0.15625F, -0.75F, 0.5F, -0.00390625F}});
+  expect_answer(product(2, 1, x), HasSubstr("wants 0 or 1"));
+}
+
+TEST(ContribValues, ProductsOfWholeBlocksOfNumbersInTables) {
+  OneOperator product = {
+      .op = "MatMulBnb4",
+      .fed = {{tensor<float>({1, 16}, {-1, 0, -0.125F, -0.625F, -0.375F, 0.625F, -0.375F, -0.75F,
+                                       0.375F, -0.125F, 0.625F, -0.5F, -0.375F, 0.625F, 0, 0})},
+              {tensor<std::uint8_t>(
+                   {16}, {98, 47, 16, 95, 173, 31, 222, 87, 58, 139, 229, 226, 223, 78, 4, 199}),
+               u8, true},
+              {tensor<float>({2}, {2, 0.5F}), f32, true}},
+      .attributes = {integer("K", 16), integer("N", 2), integer("block_size", 16),
+                     integer("quant_type", 1)}};
+  expect_values(product, {{-4.370485F, -0.173086F}});
+  product.attributes[0] = integer("K", 15);
+  expect_answer(product, HasSubstr("wants u8 of 15 elements"));
+  product.attributes[2] = integer("block_size", 24);
+  expect_answer(product, HasSubstr("no form of weights"));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

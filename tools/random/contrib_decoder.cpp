@@ -137,6 +137,29 @@ bool product_of_few_bits(Builder& b) {
   return true;
 }
 
+// ONNX Runtime multiplies by the transposed weights whatever transB says, so it is 1.
+bool product_of_tables(Builder& b) {
+  const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3});
+  if (!is_fixed(x.dims.back()) || x.dims.back()[0] < 1 || x.most > 8) return false;
+  const std::int64_t depth = x.dims.back()[0], columns = b.rng.between(1, 12);
+  Extents dims = x.dims;
+  dims.back() = fixed(columns);
+  if (!b.fits(dims)) return false;
+  const std::int64_t size = b.rng.pick(std::vector<std::int64_t>{16, 16, 32, 64});
+  const bool is_constant = b.rng.chance(0.8);
+  const auto weights = [&](DType dtype, std::int64_t count) {
+    return is_constant ? b.constant(dtype, {fixed(count)}) : b.root(dtype, {fixed(count)});
+  };
+  const DrawnValue packed = weights(DType::u8, ceil_div(depth * columns, 2));
+  const DrawnValue greatest = weights(DType::f32, ceil_div(depth * columns, size));
+  b.add_of(
+      decoder_domain, "MatMulBnb4", {x, packed, greatest},
+      {Builder::integer("K", depth), Builder::integer("N", columns),
+       Builder::integer("block_size", size), Builder::integer("quant_type", b.rng.chance(0.5))},
+      {DType::f32, dims, x.most * static_cast<double>(depth) + 1});
+  return true;
+}
+
 bool rows_of_few_bits(Builder& b) {
   const std::int64_t bits = b.rng.pick(std::vector<std::int64_t>{2, 4, 8});
   const std::int64_t size = 16;
@@ -198,6 +221,7 @@ constexpr std::array contrib_decoder_table = {
     Family{"contrib-group-query", 0.6, group_query_attention},
     Family{"contrib-rotary", 0.4, rotary_embedding},
     Family{"contrib-few-bits", 0.5, product_of_few_bits},
+    Family{"contrib-product-of-tables", 0.3, product_of_tables},
     Family{"contrib-rows-of-few-bits", 0.4, rows_of_few_bits},
     Family{"contrib-lstm", 0.4, lstm_of_bytes},
 };
