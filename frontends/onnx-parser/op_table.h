@@ -79,6 +79,7 @@ OpRows microsoft_decoder_ops();
 OpRows microsoft_diffusion_ops();
 OpRows microsoft_few_bits_ops();
 OpRows microsoft_generation_ops();
+OpRows microsoft_math_ops();
 OpRows microsoft_quant_ops();
 OpRows microsoft_rnn_ops();
 OpRows same_onnx_ops();

@@ -8,6 +8,7 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/slice.h"
 #include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
@@ -48,6 +49,16 @@ void import_crop(NodeImport& n) {
   n.set(0, slice(n, rows, border[0], end(1, 0), 3));
 }
 
+// scale * x
+void import_scale(NodeImport& n) {
+  n.set(0, mul(n, n.in(0), n.number("scale", 1)));
+}
+
+// Slice as it became with opset 10, without steps.
+void import_dynamic_slice(NodeImport& n) {
+  n.emit(Slice{}, {n.inputs().begin(), n.inputs().end()});
+}
+
 // alpha * log(exp(beta * x) + 1)
 void import_parametric_softplus(NodeImport& n) {
   const ValueId scaled = mul(n, n.in(0), n.number("beta"));
@@ -63,8 +74,10 @@ void import_scaled_tanh(NodeImport& n) {
 constexpr OpRow legacy_rows[] = {
     {"Affine", 1, import_affine},
     {"Crop", 1, import_crop},
+    {"DynamicSlice", 1, import_dynamic_slice, {3, 4}},
     {"ImageScaler", 1, import_image_scaler},
     {"ParametricSoftplus", 1, import_parametric_softplus},
+    {"Scale", 1, import_scale},
     {"ScaledTanh", 1, import_scaled_tanh},
 };
 

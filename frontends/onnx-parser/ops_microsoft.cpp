@@ -120,6 +120,19 @@ void import_nhwc_conv(NodeImport& n) {
   n.set(0, channels_last(n, n.add(op, std::move(inputs)), rank));
 }
 
+// (x, w, pads i64?, bias?): pads that are no constant would make shapes that depend on data.
+void import_conv_transpose_with_pads(NodeImport& n) {
+  ConvTranspose op{.window = read_window(n),
+                   .group = n.integer("group", 1),
+                   .output_padding = n.ints("output_padding")};
+  const auto pads = n.constant_ints(n.in(2));
+  if (n.has(2) && !pads) return n.unsupported("its pads are no constant");
+  if (pads) op.window.pads = *pads;
+  std::vector<ValueId> inputs = {n.in(0), n.in(1)};
+  if (n.has(3)) inputs.push_back(n.in(3));
+  n.set(0, n.add(op, std::move(inputs)));
+}
+
 // The maximum of windows, channels last.
 void import_nhwc_max_pool(NodeImport& n) {
   const Pool op{.kind = PoolKind::max,
@@ -160,11 +173,24 @@ ValueId batch_first(NodeImport& n, ValueId x) {
   return rank > 2 ? transpose(n, x, perm) : x;
 }
 
-void import_fused_matmul(NodeImport& n) {
+ValueId fused_product(NodeImport& n) {
   const MatMul op = product_op(n);
   const ValueId a = n.flag("transBatchA", Flag::off) ? batch_first(n, n.in(0)) : n.in(0);
   const ValueId b = n.flag("transBatchB", Flag::off) ? batch_first(n, n.in(1)) : n.in(1);
-  n.emit(op, {a, b});
+  return n.add(op, {a, b});
+}
+
+void import_fused_matmul(NodeImport& n) {
+  n.set(0, fused_product(n));
+}
+
+void import_fused_matmul_activation(NodeImport& n) {
+  const Activation activation = read_activation(n);
+  const float a = n.number("activation_alpha", 0);
+  const float b = n.number("activation_beta", 0);
+  n.ignore("activation_gamma");
+  n.ignore("activation_axis");
+  n.set(0, activated(n, activation, fused_product(n), a, b));
 }
 
 // Numbers of 16 bits, whose sum wraps in 32; without sign where neither operand has one.
@@ -281,11 +307,13 @@ void import_restore_padding(NodeImport& n) {
 
 constexpr OpRow microsoft_rows[] = {
     {"BiasGelu", 1, import_bias_gelu, two},
+    {"ConvTransposeWithDynamicPads", 1, import_conv_transpose_with_pads, {2, 4}},
     {"ExpandDims", 1, import_expand_dims, two},
     {"FastGelu", 1, import_fast_gelu, {1, 2}},
     {"FusedConv", 1, import_fused_conv<Channels::second>, {2, 4}},
     {"FusedGemm", 1, import_fused_gemm, two_or_three},
     {"FusedMatMul", 1, import_fused_matmul, two},
+    {"FusedMatMulActivation", 1, import_fused_matmul_activation, two},
     {"Gelu", 1, import_microsoft_gelu},
     {"GemmFastGelu", 1, import_gemm_fast_gelu, two_or_three},
     {"MatMulInteger16", 1, import_matmul_integer_16, two},

@@ -188,8 +188,13 @@ bool fused_matmul(Builder& b) {
   const DrawnValue w = b.take_like(x.dtype, wd);
   Attributes a = {Builder::integer("transA", ta), Builder::integer("transB", tb)};
   if (b.rng.chance(0.5)) a.push_back(b.number("alpha", b.rng.real(-1, 1)));
-  b.add_of(domain, b.rng.chance(0.2) ? "TransposeMatMul" : "FusedMatMul", {x, w}, a,
-           {x.dtype, dims, x.most * w.most * static_cast<double>(most(depth) + 1)});
+  const Effect effect{x.dtype, dims, x.most * w.most * static_cast<double>(most(depth) + 1)};
+  if (b.rng.chance(0.2)) {
+    a.push_back(Builder::text("activation", b.rng.chance(0.5) ? "Relu" : "Tanh"));
+    b.add_of(domain, "FusedMatMulActivation", {x, w}, a, effect);
+    return true;
+  }
+  b.add_of(domain, b.rng.chance(0.2) ? "TransposeMatMul" : "FusedMatMul", {x, w}, a, effect);
   return true;
 }
 

@@ -187,11 +187,34 @@ bool legacy(Builder& b) {
   const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 1});
   const double alpha = b.rng.real(0.2, 2), beta = b.rng.real(-1, 1);
   const Attributes both = {b.number("alpha", alpha), b.number("beta", beta)};
-  switch (b.rng.below(3)) {
+  switch (b.rng.below(4)) {
+    case 3:
+      b.add("Scale", {x}, {b.number("scale", alpha)}, {x.dtype, x.dims, 2 * x.most});
+      return true;
     case 0: b.add("Affine", {x}, both, {x.dtype, x.dims, 2 * x.most + 1}); return true;
     case 1: b.add("ScaledTanh", {x}, both, {x.dtype, x.dims, 2}); return true;
     default: b.add("ParametricSoftplus", {x}, both, {x.dtype, x.dims, 2 * x.most + 2}); return true;
   }
+}
+
+// The inside of some dimensions.
+bool dynamic_slice(Builder& b) {
+  const DrawnValue x = b.take({.types = movable_types(), .least_rank = 1, .nonempty = true});
+  std::vector<std::int64_t> starts, ends, axes;
+  Extents dims = x.dims;
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    const std::int64_t size = least(x.dims[i]);
+    const std::int64_t start = b.rng.between(0, size - 1), end = b.rng.between(start + 1, size);
+    starts.push_back(start);
+    ends.push_back(end);
+    axes.push_back(static_cast<std::int64_t>(i));
+    dims[i] = fixed(end - start);
+  }
+  const DType type = b.rng.pick(std::vector<DType>{DType::i32, DType::i64});
+  Values in = {x, b.numbers_constant(starts, type), b.numbers_constant(ends, type)};
+  if (b.rng.chance(0.4)) in.push_back(b.numbers_constant(axes, type));
+  b.add("DynamicSlice", in, {}, moved(x, dims));
+  return true;
 }
 
 bool legacy_image(Builder& b) {
@@ -229,6 +252,7 @@ constexpr std::array contrib_attention_table = {
     Family{"contrib-multi-head", 0.6, multi_head_attention},
     Family{"contrib-embeddings", 0.5, embeddings},
     Family{"legacy", 0.4, legacy},
+    Family{"legacy-slice", 0.2, dynamic_slice},
     Family{"legacy-image", 0.5, legacy_image},
 };
 

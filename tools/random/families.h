@@ -35,6 +35,7 @@ std::span<const Family> contrib_families();
 std::span<const Family> contrib_attention_families();
 std::span<const Family> contrib_decoder_families();
 std::span<const Family> contrib_diffusion_families();
+std::span<const Family> contrib_math_families();
 std::span<const Family> contrib_quantised_families();
 std::span<const Family> classical_families();
 std::span<const Family> optional_families();

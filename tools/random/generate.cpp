@@ -62,6 +62,7 @@ std::vector<Family> all_families() {
                             contrib_attention_families(),
                             contrib_decoder_families(),
                             contrib_diffusion_families(),
+                            contrib_math_families(),
                             contrib_quantised_families(),
                             classical_families(),
                             optional_families(),
