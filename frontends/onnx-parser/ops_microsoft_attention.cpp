@@ -15,6 +15,7 @@
 #include "graph/ops/gather.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/quantize.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/softmax.h"
@@ -334,23 +335,25 @@ void import_multi_head_attention(NodeImport& n) {
   n.set(2, h.v);
 }
 
-// ---- EmbedLayerNormalization
+// ---- EmbedLayerNormalization, in floats and in bytes
 
-// (ids, segment ids?, words, positions, segments?, gamma, beta, mask?, position ids?)
-void import_embed_layer_norm(NodeImport& n) {
-  n.ignore("mask_index_type");
+// (ids, segment ids?, words, positions, segments?, gamma, beta, mask?). `rows_at` gives the rows of
+// a table, input i, at indices, and all of it for no_value; `at`: the positions.
+template <class RowsAt>
+void embed(NodeImport& n, ValueId at, RowsAt rows_at) {
   for (const std::size_t i : {2, 3, 5, 6})
     if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
   const ValueId ids = n.in(0);
-  const ValueId words = gather(n, n.in(2), ids, 0);
-  const ValueId at = n.has(8) ? n.in(8) : counting(n, scalar_dim(n, ids, 1));
-  ValueId sum = add(n, words, gather(n, n.in(3), at, 0));
+  const ValueId words = rows_at(2, ids);
+  if (at == no_value) at = counting(n, scalar_dim(n, ids, 1));
+  ValueId sum = add(n, words, rows_at(3, at));
   if (n.has(4)) {
     // Without ids all are of segment 0.
     const ValueId segment = n.has(1) ? n.in(1) : n.ints_constant({0});
-    sum = add(n, sum, gather(n, n.in(4), segment, 0));
+    sum = add(n, sum, rows_at(4, segment));
   }
-  n.set(0, n.add(LayerNorm{.epsilon = n.number("epsilon", 1e-12f)}, {sum, n.in(5), n.in(6)}));
+  const ValueId gamma = rows_at(5, no_value), beta = rows_at(6, no_value);
+  n.set(0, n.add(LayerNorm{.epsilon = n.number("epsilon", 1e-12f)}, {sum, gamma, beta}));
   n.set(2, sum);
   if (!n.wants(1)) return;
   if (!n.has(7)) return n.set(1, filled(n, dims_of(n, ids, 0, 1), DType::i32, 0));
@@ -359,11 +362,31 @@ void import_embed_layer_norm(NodeImport& n) {
   n.set(1, squeeze(n, reduce(n, ReduceKind::sum, counts, {1}), {1}));
 }
 
+// As input 8: the positions.
+void import_embed_layer_norm(NodeImport& n) {
+  n.ignore("mask_index_type");
+  embed(n, n.in(8), [&](std::size_t i, ValueId at) {
+    return at == no_value ? n.in(i) : gather(n, n.in(i), at, 0);
+  });
+}
+
+// Behind the mask: the scales of inputs 2 to 6, and their zero points.
+void import_qembed_layer_norm(NodeImport& n) {
+  for (std::size_t i = 8; i < 18; ++i)
+    if (!n.has(i) && (n.has(4) || (i != 10 && i != 15)))
+      return n.fail(cat("input ", i, " is left out, but it is not optional"));
+  embed(n, no_value, [&](std::size_t i, ValueId at) {
+    const ValueId rows = at == no_value ? n.in(i) : gather(n, n.in(i), at, 0);
+    return n.add(Dequantize{}, {rows, n.in(i + 6), n.in(i + 11)});
+  });
+}
+
 constexpr OpRow microsoft_attention_rows[] = {
     {"Attention", 1, import_microsoft_attention, {2, 7}, {1, 2}},
     {"EmbedLayerNormalization", 1, import_embed_layer_norm, {1, 9}, {1, 3}},
     {"MultiHeadAttention", 1, import_multi_head_attention, {1, 10}, {1, 4}},
     {"QAttention", 1, import_qattention, {5, 9}, {1, 2}},
+    {"QEmbedLayerNormalization", 1, import_qembed_layer_norm, {1, 18}, {1, 2}},
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft that become several nodes, on numbers: those of
-// ONNX Runtime's own tests, or worked out from the operator's text by hand or
-// with NumPy.
+// Operators of com.microsoft that become several nodes, on numbers: those of ONNX Runtime's own
+// tests, or worked out from the operator's text by hand or with NumPy.
 #include <array>
 #include <string>
 #include <utility>
@@ -85,8 +84,7 @@ TEST(ContribValues, ProductsOfShorts) {
                  .fed = {shorts<std::int16_t>({3, 2}, {-7, 10, 10, -1113, 22, -356}),
                          shorts<std::int16_t>({2, 4}, {-8, -11, 13, 14, -99, 1234, 321, -6})},
                  .attributes = {}},
-                "i32[3,4] -934 12417 3119 -158 110107 -1373552 -357143 6818 35068 "
-                "-439546 -113990 "
+                "i32[3,4] -934 12417 3119 -158 110107 -1373552 -357143 6818 35068 -439546 -113990 "
                 "2444");
   expect_answer(
       {.op = "MatMulInteger16",
@@ -209,8 +207,7 @@ TEST(ContribValues, SumsWithABias) {
                  .attributes = {integer("seed", 3)}},
                 "f32[1,2,4] 2.5 -3 0 6.25 0.5 3 -3 -0.75");
   expect_answer({.op = "BiasDropout", .fed = {x, bias}, .attributes = {}, .outputs = 2},
-                "f32[1,2,4] 1.5 -1 -0.5 3.25 0.5 2 -2 -0.25; bool[1,2,4] 1 1 1 1 1 1 1 "
-                "1");
+                "f32[1,2,4] 1.5 -1 -0.5 3.25 0.5 2 -2 -0.25; bool[1,2,4] 1 1 1 1 1 1 1 1");
   expect_answer({.op = "BiasDropout",
                  .fed = {x, bias, x, number_of(0.5F), {tensor<bool>({}, {false}), boolean}},
                  .attributes = {}},
@@ -231,8 +228,7 @@ TEST(ContribValues, SoftmaxOfASumWithABias) {
       {{0.119203F, 0.880797F, 0.119203F, 0.880797F, 0.377541F, 0.622459F, 0.377541F, 0.622459F}});
 }
 
-// Weights [3, 7] in blocks of 16, the second of which is not full; the numbers
-// are NumPy's.
+// Weights [3, 7] in blocks of 16, the second of which is not full; the numbers are NumPy's.
 TEST(ContribValues, ProductsOfNumbersInTables) {
   const auto product = [](std::int64_t kind, std::int64_t transposed, const Fed& x) {
     return OneOperator{
@@ -424,8 +420,7 @@ TEST(ContribValues, OperatorsOfOldExporters) {
                     "f32[2,3] 40 50 60 70 80 90; f32[2,2] 50 60 80 90");
 }
 
-// Two pictures of two channels, 3 x 4; one crop is the whole, one is turned,
-// one reaches beyond.
+// Two pictures of two channels, 3 x 4; one crop is the whole, one is turned, one reaches beyond.
 TEST(ContribValues, CropsOfPictures) {
   const Fed x = {tensor<float>(
       {2, 2, 3, 4}, {0,      0,      0.25F,  0.5F,   0.75F,  1,      1.5F,   1.75F, 2.25F,  2.75F,
@@ -458,6 +453,40 @@ TEST(ContribValues, CropsOfPictures) {
     wrong.fed[2].tensor = tensor<std::int32_t>({3}, {0, picture, 1});
     expect_answer(wrong, HasSubstr("error"));
   }
+}
+
+// Tables of bytes; the numbers are NumPy's.
+TEST(ContribValues, EmbeddingsOfBytes) {
+  OneOperator embedded = {
+      .op = "QEmbedLayerNormalization",
+      .fed = {{tensor<std::int32_t>({1, 3}, {1, 0, 2}), i32},
+              {tensor<std::int32_t>({1, 3}, {0, 1, 1}), i32},
+              {tensor<std::uint8_t>({3, 4}, {207, 21, 45, 60, 46, 205, 222, 149, 10, 24, 85, 110}),
+               u8},
+              {tensor<std::uint8_t>({4, 4}, {159, 122, 67, 40, 177, 188, 8, 29, 115, 100, 227, 132,
+                                             107, 110, 170, 150}),
+               u8},
+              {tensor<std::uint8_t>({2, 4}, {44, 188, 193, 244, 201, 72, 81, 166}), u8},
+              {tensor<std::uint8_t>({4}, {166, 178, 222, 74}), u8},
+              {tensor<std::uint8_t>({4}, {240, 0, 19, 249}), u8},
+              {tensor<std::int32_t>({1, 3}, {1, 1, 0}), i32},
+              number_of(0.015625F),
+              number_of(0.03125F),
+              number_of(0.0078125F),
+              number_of(0.0625F),
+              number_of(0.015625F),
+              byte_of(128),
+              byte_of(100),
+              byte_of(120),
+              byte_of(10),
+              byte_of(200)},
+      .attributes = {number("epsilon", 0.01F)}};
+  expect_values(embedded,
+                {{-5.630905F, 12.58305F, 0.6672339F, -3.707073F, 14.6666F, 0.9308651F, -17.96858F,
+                  -1.969418F, -4.92107F, -16.09117F, 15.83614F, 2.345932F}},
+                1e-4F);
+  embedded.fed[11] = {};
+  expect_answer(embedded, HasSubstr("input 11 is left out"));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ struct OneOperator {
 
 inline std::string model_of(const OneOperator& one) {
   using namespace onnx_test;  // NOLINT: the words of the writer
-  static const Names in = {"x0", "x1", "x2", "x3", "x4",  "x5",
-                           "x6", "x7", "x8", "x9", "x10", "x11"};
+  static const Names in = {"x0", "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",
+                           "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17"};
   static const Names out = {"y0", "y1", "y2"};
   GraphParts g;
   Names names;

@@ -183,6 +183,38 @@ bool embeddings(Builder& b) {
   return true;
 }
 
+// The same of bytes; scales are powers of two.
+bool quantised_embeddings(Builder& b) {
+  const Extent batch = fixed(b.rng.between(1, 3));
+  const Extent length = b.random_extent();
+  const Extent width = fixed(b.rng.between(2, 8));
+  const Extents ids = {batch, length};
+  if (least(length) == 0 || !b.fits({batch, length, width})) return false;
+  const bool has_segments = b.rng.chance(0.6);
+  const DType type = b.rng.pick(std::vector<DType>{DType::u8, DType::i8});
+  const auto table = [&](std::int64_t n) { return b.root(type, {fixed(n), width}); };
+  Values in = {b.indices(DType::i32, ids, fixed(0), fixed(5)),
+               has_segments ? b.indices(DType::i32, ids, fixed(0), fixed(2)) : Builder::none(),
+               table(5),
+               table(most(length) + 2),
+               has_segments ? table(2) : Builder::none(),
+               b.root(type, {width}),
+               b.root(type, {width})};
+  in.push_back(b.rng.chance(0.4) ? b.indices(DType::i32, ids, fixed(0), fixed(2))
+                                 : Builder::none());
+  for (int i = 0; i < 5; ++i)
+    in.push_back(i == 2 && !has_segments ? Builder::none()
+                                         : b.scalar(DType::f32, 1.0 / (64 << b.rng.between(0, 2))));
+  for (int i = 0; i < 5; ++i)
+    in.push_back(i == 2 && !has_segments
+                     ? Builder::none()
+                     : b.scalar(type, static_cast<double>(b.rng.between(0, 100))));
+  b.add_some("QEmbedLayerNormalization", in, {b.number("epsilon", 0.01)},
+             {{DType::f32, {batch, length, width}, 32}, {DType::i32, {batch}, 100, false}}, 2,
+             attention_domain);
+  return true;
+}
+
 bool legacy(Builder& b) {
   const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 1});
   const double alpha = b.rng.real(0.2, 2), beta = b.rng.real(-1, 1);
@@ -251,6 +283,7 @@ constexpr std::array contrib_attention_table = {
     Family{"contrib-qattention", 0.4, quantised_attention},
     Family{"contrib-multi-head", 0.6, multi_head_attention},
     Family{"contrib-embeddings", 0.5, embeddings},
+    Family{"contrib-quantised-embeddings", 0.2, quantised_embeddings},
     Family{"legacy", 0.4, legacy},
     Family{"legacy-slice", 0.2, dynamic_slice},
     Family{"legacy-image", 0.5, legacy_image},
