@@ -3,6 +3,7 @@
 // crops of pictures. Source: docs/ContribOperators.md of ONNX Runtime, and its kernels where the
 // text says nothing.
 #include <string>
+#include <string_view>
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
@@ -10,6 +11,7 @@
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/cast.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/random.h"
 #include "graph/ops/reduce.h"
@@ -111,6 +113,34 @@ void import_unfold(NodeImport& n) {
 // (table, indices, padding_idx?, scale_grad_by_freq?): the last two are of training.
 void import_torch_embedding(NodeImport& n) {
   n.set(0, gather(n, n.in(0), n.in(1), 0));
+}
+
+// (words [S, L] of characters, of which 0 is none, filters [M, 1, window, E], bias [M], characters
+// [C, E]): the greatest tanh of a filter along each word. A word shorter than the window has one
+// place; one that begins with 0 has none, and gives zeros, where ONNX Runtime writes nothing.
+void import_word_conv_embedding(NodeImport& n) {
+  const auto check = [&](std::string_view name, std::size_t input, std::int64_t axis) {
+    const std::int64_t wanted = n.integer(name, -1);
+    const Dim d = n.dim(n.in(input), axis);
+    if (n.ok() && wanted != -1 && d.known() && d.value() != wanted)
+      n.fail(cat("attribute '", name, "' is ", wanted, " beside ", d.value(), " of input ", input));
+  };
+  check("embedding_size", 1, 0);
+  check("conv_window_size", 1, 2);
+  check("char_embedding_size", 3, 1);
+  const ValueId words = n.in(0);
+  const ValueId letters = unsqueeze(n, gather(n, n.in(3), words, 0), {1});
+  const ValueId filtered = squeeze(n, n.add(Conv{}, {letters, n.in(1), n.in(2)}), {3});
+  const ValueId values = unary(n, UnaryKind::tanh, filtered);
+  const ValueId is_letter = binary(n, BinaryKind::greater, words, n.scalar_like(words, 0));
+  const ValueId length = reduce(n, ReduceKind::sum, cast(n, is_letter, DType::i64), {1});
+  const ValueId beyond = sub(n, length, scalar_dim(n, n.in(1), 2));
+  const ValueId last = binary(n, BinaryKind::max, beyond, n.scalar(DType::i64, 0));
+  const ValueId places = counting(n, scalar_dim(n, values, 2));
+  const ValueId inside = unsqueeze(n, binary(n, BinaryKind::less_equal, places, last), {1});
+  const ValueId shown = where(n, inside, values, n.scalar_like(values, -1));
+  const ValueId greatest = squeeze(n, reduce(n, ReduceKind::max, shown, {2}), {2});
+  n.set(0, where(n, slice(n, is_letter, 0, 1, 1), greatest, n.scalar_like(greatest, 0)));
 }
 
 // Distances below half of the buckets have one each, the others share the rest by their logarithm
@@ -323,6 +353,7 @@ constexpr OpRow microsoft_math_rows[] = {
     {"Rfft", 1, import_rfft},
     {"TorchEmbedding", 1, import_torch_embedding, {2, 4}},
     {"UnfoldTensor", 1, import_unfold},
+    {"WordConvEmbedding", 1, import_word_conv_embedding, {4, 4}},
 };
 
 }  // namespace

@@ -489,5 +489,25 @@ TEST(ContribValues, EmbeddingsOfBytes) {
   expect_answer(embedded, HasSubstr("input 11 is left out"));
 }
 
+// The numbers are NumPy's; the last word begins with no character.
+TEST(ContribValues, EmbeddingsOfWords) {
+  OneOperator words = {
+      .op = "WordConvEmbedding",
+      .fed = {{tensor<std::int32_t>({4, 5},
+                                    {1, 2, 3, 4, 0, 4, 3, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 2, 0, 0}),
+               i32},
+              {tensor<float>({2, 1, 2, 3}, {0.1F, 0.2F, 0.3F, 0.2F, 0.3F, 0.1F, 0.3F, 0.1F, 0.2F, 1,
+                                            1.1F, -1.2F})},
+              {tensor<float>({2}, {0.1F, 0.2F})},
+              {tensor<float>({5, 3}, {0.1F, 0.2F, 0.3F, 0.2F, 0.3F, 0.1F, 0.3F, 0.1F, 0.2F, 0.4F,
+                                      0.5F, 0.6F, 0.7F, 0.8F, 0.9F})}},
+      .attributes = {integer("embedding_size", 2), integer("conv_window_size", 2),
+                     integer("char_embedding_size", 3)}};
+  expect_values(words,
+                {{0.7113937F, 0.7573623F, 0.7113937F, 0.7162979F, 0.3095069F, 0.2913126F, 0, 0}});
+  words.attributes[2] = integer("char_embedding_size", 4);
+  expect_answer(words, HasSubstr("'char_embedding_size' is 4 beside 3 of input 3"));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

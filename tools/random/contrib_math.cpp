@@ -129,6 +129,28 @@ bool crops(Builder& b) {
   return true;
 }
 
+// Words of one character or more, filled up with zeros.
+bool word_embedding(Builder& b) {
+  const std::int64_t length = b.rng.between(2, 6), width = b.rng.between(1, 5);
+  const std::int64_t window = b.rng.between(1, length), filters = b.rng.between(1, 5);
+  const Extent count = b.random_extent();
+  if (least(count) == 0 || !b.fits({count, fixed(length), fixed(width)})) return false;
+  const DrawnValue words =
+      b.input_of(DType::i32, {count, fixed(length)}, [&](std::size_t, const Shape& shape) {
+        std::int64_t letters = 0;
+        return tensor_of(DType::i32, shape, [&](std::int64_t i) {
+          if (i % length == 0) letters = b.rng.between(1, length);
+          return static_cast<double>(i % length < letters ? b.rng.between(1, 8) : 0);
+        });
+      });
+  const Extent outputs = fixed(filters);
+  b.add_of(math_domain, "WordConvEmbedding",
+           {b.steady(words), b.root(DType::f32, {outputs, fixed(1), fixed(window), fixed(width)}),
+            b.root(DType::f32, {outputs}), b.root(DType::f32, {fixed(9), fixed(width)})},
+           {}, {DType::f32, {count, outputs}, 1});
+  return true;
+}
+
 bool murmur(Builder& b) {
   const DrawnValue x =
       b.take({.types = {DType::i32, DType::u32, DType::i64, DType::u64, DType::f32, DType::f64},
@@ -170,6 +192,7 @@ constexpr std::array contrib_math_table = {
     Family{"contrib-torch-embedding", 0.2, torch_embedding},
     Family{"contrib-position-bias", 0.2, position_bias},
     Family{"contrib-crops", 0.2, crops},
+    Family{"contrib-word-embedding", 0.2, word_embedding},
     Family{"contrib-murmur", 0.2, murmur},
     Family{"contrib-transposed-conv", 0.2, transposed_convolution},
 };
