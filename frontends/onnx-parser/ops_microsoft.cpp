@@ -208,6 +208,9 @@ void import_matmul_integer_16(NodeImport& n) {
 
 // (x, axis i32 []): a dimension of 1 there.
 void import_expand_dims(NodeImport& n) {
+  const DType type = n.dtype(n.in(1));
+  if (type != DType::i32 && type != DType::i64)
+    return n.fail(cat("its axis is ", name_of(type), ", wants i32"));
   const auto axis = n.constant_number(n.in(1));
   const ValueId axes = axis ? n.ints_constant({static_cast<std::int64_t>(*axis)})
                             : reshape(n, cast(n, n.in(1), DType::i64), Ints{1});

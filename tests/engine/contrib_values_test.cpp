@@ -114,6 +114,9 @@ TEST(ContribValues, ADimensionMore) {
   expect_answer(expanded(1, false), "f32[2,1,3] 1 2 3 4 5 6");
   expect_answer(expanded(3, true), HasSubstr("error"));
   expect_answer(expanded(-4, false), HasSubstr("error"));
+  OneOperator wrong = expanded(1, true);
+  wrong.fed[1] = number_of(1e30F);
+  expect_answer(wrong, HasSubstr("its axis is f32"));
 }
 
 // The weights are [M, C, height, width], all else has its channels last.
