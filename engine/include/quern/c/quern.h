@@ -21,10 +21,9 @@
  * apart. An executable is immutable: any number of threads may share it, each with its own session.
  *
  * Compatibility. Structures begin with their size, which the caller sets (the _INIT macros do):
- * they may grow at the end, and callers that were built with a shorter one go on working. Zero in
- * any further field means the default. A size is that of the whole structure, here or in an earlier
- * version of this header; any other, a larger one too, is QUERN_INVALID_ARGUMENT. Enumerations may
- * grow at the end. */
+ * they may grow at the end, and callers built with a shorter one go on working. Zero in any further
+ * field means the default. A size is that of the whole structure, here or in an earlier version of
+ * this header; any other is QUERN_INVALID_ARGUMENT. Enumerations may grow at the end. */
 #ifndef QUERN_C_QUERN_H
 #define QUERN_C_QUERN_H
 
