@@ -77,6 +77,7 @@ OpRows microsoft_ops();
 OpRows microsoft_attention_ops();
 OpRows microsoft_decoder_ops();
 OpRows microsoft_diffusion_ops();
+OpRows microsoft_expert_ops();
 OpRows microsoft_few_bits_ops();
 OpRows microsoft_generation_ops();
 OpRows microsoft_math_ops();

@@ -13,6 +13,7 @@ using quern::testing::Fed;
 using quern::testing::Imports;
 using quern::testing::must;
 using quern::testing::pattern;
+using quern::testing::refusal_of;
 using quern::testing::tensor;
 
 // Without a word on the opset of com.microsoft.
@@ -258,12 +259,6 @@ TEST(ContribDecoder, RowsOfFewBits) {
     expect_decoder("GatherBlockQuantized", {{table, 2, true}, {which, i64}, {scales, f32, true}},
                    {integer("bits", bits), integer("block_size", size)}, {wanted});
   }
-}
-
-std::string refusal_of(const GraphParts& g) {
-  const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
-  const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
-  return parsed ? std::string("none") : std::string(parsed.error().message());
 }
 
 TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {

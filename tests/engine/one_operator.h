@@ -72,6 +72,14 @@ inline Tensors inputs_of(const OneOperator& one) {
   return inputs;
 }
 
+// Why the parser refuses the graph; "none": it does not.
+inline std::string refusal_of(const onnx_test::GraphParts& g) {
+  using namespace onnx_test;  // NOLINT: the words of the writer
+  const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
+  const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
+  return parsed ? std::string("none") : std::string(parsed.error().message());
+}
+
 // Every output in every way, element by element within `rounding`.
 inline void expect_values(const OneOperator& one, const std::vector<std::vector<float>>& wanted,
                           float rounding = 2e-5F) {

@@ -217,6 +217,113 @@ bool lstm_of_bytes(Builder& b) {
   return true;
 }
 
+// ---- mixtures of experts
+
+// [rows, experts], no two numbers of a row alike or near to each other.
+DrawnValue router(Builder& b, const Extent& rows, std::int64_t experts) {
+  const std::int64_t turn = b.rng.between(0, 6);
+  return b.input_of(DType::f32, {rows, fixed(experts)}, [=](std::size_t, const Shape& shape) {
+    return tensor_of(DType::f32, shape, [=](std::int64_t i) {
+      const std::int64_t place = (i % experts * 7 + i / experts * turn) % experts;
+      return 0.25 * static_cast<double>(place) - 0.5;
+    });
+  });
+}
+
+struct DrawnExperts {
+  std::int64_t experts, width, inner, columns;  // columns: of the first matrices
+  std::int64_t bits = 0, block = 0;
+};
+
+// Numbers, scales in bits, and a bias now and then, of the matrices [E, columns, depth].
+Values matrices_of_experts(Builder& b, const DrawnExperts& e, std::int64_t columns,
+                           std::int64_t depth) {
+  const auto some = [&](DType dtype, const std::vector<std::int64_t>& dims) {
+    return b.constant(dtype, fixed_dims(dims));
+  };
+  const DrawnValue bias = b.rng.chance(0.4)
+                              ? b.root(DType::f32, fixed_dims(std::array{e.experts, columns}))
+                              : Builder::none();
+  if (e.bits == 0) return {some(DType::f32, {e.experts, columns, depth}), bias};
+  const DrawnValue scales = e.block == 0 ? some(DType::f32, {e.experts, columns})
+                                         : some(DType::f32, {e.experts, columns, depth / e.block});
+  return {some(DType::u8, {e.experts, columns, depth * e.bits / 8}), scales, bias};
+}
+
+DrawnValue zeros_of_experts(Builder& b, const DrawnExperts& e, std::int64_t columns,
+                            std::int64_t depth) {
+  return e.block == 0
+             ? b.constant(DType::u8, fixed_dims(std::array{
+                                         e.experts, ceil_div(columns * e.bits, std::int64_t{8})}))
+             : b.constant(DType::u8, fixed_dims(std::array{
+                                         e.experts, columns,
+                                         ceil_div(depth / e.block * e.bits, std::int64_t{8})}));
+}
+
+Attributes activation_of_experts(Builder& b, std::string_view activation, std::int64_t fusion) {
+  Attributes a = {Builder::text("activation_type", activation)};
+  if (activation != "swiglu") return a;
+  a.push_back(Builder::integer("swiglu_fusion", fusion));
+  if (b.rng.chance(0.5)) a.push_back(b.number("activation_alpha", 1.702));
+  if (b.rng.chance(0.5)) a.push_back(b.number("activation_beta", 1));
+  if (b.rng.chance(0.5)) a.push_back(b.number("swiglu_limit", b.rng.real(1, 7)));
+  return a;
+}
+
+// ONNX Runtime's kernels for the CPU have neither third matrices nor the gate in halves.
+bool mixture_of_experts(Builder& b, std::int64_t bits) {
+  DrawnExperts e{.experts = b.rng.between(2, 5),
+                 .width = bits == 0 ? b.rng.between(1, 9) : 16 * b.rng.between(1, 2),
+                 .inner = bits == 0 ? b.rng.between(1, 9) : 16 * b.rng.between(1, 2),
+                 .columns = 0,
+                 .bits = bits,
+                 .block = bits != 0 && b.rng.chance(0.5) ? 16 : 0};
+  const bool is_batched = b.rng.chance(0.3);
+  const Extent length = b.random_extent(), batch = fixed(is_batched ? 2 : 1);
+  const Extent all = map_extent(length, [&](std::int64_t n) { return n * batch[0]; });
+  const Extents dims =
+      is_batched ? Extents{batch, length, fixed(e.width)} : Extents{length, fixed(e.width)};
+  if (least(length) == 0 || !b.fits({all, fixed(2 * e.experts * e.inner)})) return false;
+  const DrawnValue x = b.take_like(DType::f32, dims);
+  if (x.most > 4) return false;
+  const std::string_view activation =
+      b.rng.pick(std::vector<std::string_view>{"relu", "gelu", "silu", "identity", "swiglu"});
+  const bool has_third = b.rng.chance(0.2);
+  const std::int64_t fusion = activation != "swiglu" || has_third ? 0 : b.rng.chance(0.8) ? 1 : 2;
+  e.columns = fusion == 0 ? e.inner : 2 * e.inner;
+  Values in = {x, router(b, all, e.experts)};
+  const auto append = [&](const Values& more) { in.insert(in.end(), more.begin(), more.end()); };
+  append(matrices_of_experts(b, e, e.columns, e.width));
+  append(matrices_of_experts(b, e, e.width, e.inner));
+  if (has_third || (activation == "swiglu" && fusion == 0))
+    append(matrices_of_experts(b, e, e.inner, e.width));
+  Attributes a = activation_of_experts(b, activation, fusion);
+  a.push_back(Builder::integer("k", b.rng.between(1, e.experts)));
+  // Without it ONNX Runtime's kernel for bits normalises, too, which its text does not say.
+  if (bits != 0 || b.rng.chance(0.5)) a.push_back(Builder::integer("normalize_routing_weights", 1));
+  if (bits != 0) a.push_back(Builder::integer("expert_weight_bits", bits));
+  if (e.block != 0) a.push_back(Builder::integer("block_size", e.block));
+  // Zero points of rows with one block lie as those without blocks there.
+  const bool is_alone = e.block != 0 && (e.width == e.block || e.inner == e.block);
+  if (bits != 0 && !is_alone && b.rng.chance(0.4)) {
+    in.resize(11, Builder::none());
+    in.push_back(zeros_of_experts(b, e, e.columns, e.width));
+    in.push_back(zeros_of_experts(b, e, e.width, e.inner));
+  }
+  const double inner = (x.most * static_cast<double>(e.width) + 1) * static_cast<double>(1 << bits);
+  const double most = inner * inner * static_cast<double>(e.inner << bits);
+  b.add_of(decoder_domain, bits == 0 ? "MoE" : "QMoE", in, a, {DType::f32, dims, most});
+  return true;
+}
+
+bool experts_of_floats(Builder& b) {
+  return mixture_of_experts(b, 0);
+}
+
+bool experts_of_few_bits(Builder& b) {
+  return mixture_of_experts(b, b.rng.chance(0.5) ? 4 : 8);
+}
+
 constexpr std::array contrib_decoder_table = {
     Family{"contrib-group-query", 0.6, group_query_attention},
     Family{"contrib-rotary", 0.4, rotary_embedding},
@@ -224,6 +331,8 @@ constexpr std::array contrib_decoder_table = {
     Family{"contrib-product-of-tables", 0.3, product_of_tables},
     Family{"contrib-rows-of-few-bits", 0.4, rows_of_few_bits},
     Family{"contrib-lstm", 0.4, lstm_of_bytes},
+    Family{"contrib-experts", 0.4, experts_of_floats},
+    Family{"contrib-experts-of-few-bits", 0.4, experts_of_few_bits},
 };
 
 }  // namespace
