@@ -206,7 +206,16 @@ void import_qattention(NodeImport& n) {
   attention_of(n, {.product = product, .bias = 2, .mask = 5, .past = 8, .score_bias = absent});
 }
 
-// ---- MultiHeadAttention
+// ---- MultiHeadAttention, DecoderMaskedMultiHeadAttention
+
+// Where an operator has its inputs; the past value is behind the past key.
+struct MultiHeadInputs {
+  std::size_t bias, mask, score_bias, past, counted;
+};
+constexpr MultiHeadInputs multi_head{
+    .bias = 3, .mask = 4, .score_bias = 5, .past = 6, .counted = 8};
+constexpr MultiHeadInputs masked_decoder{
+    .bias = 10, .mask = 3, .score_bias = 4, .past = 5, .counted = 7};
 
 // [B, S, N, parts, H] -> part i, [B, N, S, H]
 ValueId unpacked(NodeImport& n, ValueId x, std::int64_t i) {
@@ -218,8 +227,9 @@ constexpr std::int64_t most_width = std::int64_t{1} << 40;
 
 // Adds a part of the bias [D + D + Dv] to heads [B, N, S, H]; `part`: 0 to 2. That of the values,
 // which may be wider, is the last.
-ValueId biased_heads(NodeImport& n, ValueId x, std::int64_t heads, std::int64_t part) {
-  if (!n.has(3)) return x;
+ValueId biased_heads(NodeImport& n, ValueId x, ValueId bias, std::int64_t heads,
+                     std::int64_t part) {
+  if (bias == no_value) return x;
   const ValueId width = dims_of(n, x, 3, 4);
   const auto times = [&](std::int64_t factor) {
     const Dim known = n.dim(x, 3);
@@ -232,12 +242,12 @@ ValueId biased_heads(NodeImport& n, ValueId x, std::int64_t heads, std::int64_t 
   const ValueId begin = part == 0 ? n.ints_constant({0}) : times(part == 1 ? heads : -heads);
   const ValueId end = part == 2 ? n.ints_constant({to_end}) : times((part + 1) * heads);
   const ValueId axis = n.ints_constant({0});
-  const ValueId mine = n.add(Slice{}, {n.in(3), begin, end, axis});
+  const ValueId mine = n.add(Slice{}, {bias, begin, end, axis});
   return add(n, x, reshape(n, mine, Ints{heads, 1, -1}));
 }
 
 // Query, key and value in the forms of the operator.
-Heads read_heads(NodeImport& n, std::int64_t heads) {
+Heads read_heads(NodeImport& n, std::int64_t heads, ValueId bias) {
   Heads h;
   const std::int64_t query_rank = n.known_rank(n.in(0));
   const std::int64_t key_rank = n.has(1) ? n.known_rank(n.in(1)) : 0;
@@ -248,7 +258,7 @@ Heads read_heads(NodeImport& n, std::int64_t heads) {
     return h;
   }
   h.q = query_rank == 5 ? unpacked(n, n.in(0), 0) : split_heads(n, n.in(0), heads);
-  h.q = biased_heads(n, h.q, heads, 0);
+  h.q = biased_heads(n, h.q, bias, heads, 0);
   if (key_rank == 4) {  // [B, N, L, H] as they are
     h.k = n.in(1);
     h.v = n.in(2);
@@ -263,8 +273,8 @@ Heads read_heads(NodeImport& n, std::int64_t heads) {
     h.k = split_heads(n, n.in(1), heads);
     h.v = split_heads(n, n.in(2), heads);
   }
-  h.k = biased_heads(n, h.k, heads, 1);
-  h.v = biased_heads(n, h.v, heads, 2);
+  h.k = biased_heads(n, h.k, bias, heads, 1);
+  h.v = biased_heads(n, h.v, bias, heads, 2);
   return h;
 }
 
@@ -303,16 +313,29 @@ ValueId counted_rows(NodeImport& n, const Heads& h, ValueId buffer, ValueId fres
   return n.add(Slice{}, {buffer, zero, end, axis});
 }
 
-// Input 8: how many rows of the past count. The buffers are the presents; a plan depends on it.
-void attend_in_buffers(NodeImport& n, Heads h, const MaskOptions& o) {
-  h.past = reshape(n, cast(n, n.in(8), DType::i64), Ints{1});
-  const ValueId keys = appended(n, n.in(6), h.k, h.past);
-  const ValueId values = appended(n, n.in(7), h.v, h.past);
+// The input `counted`: how many rows of the past count. The buffers are the presents; a plan
+// depends on it.
+void attend_in_buffers(NodeImport& n, Heads h, const MaskOptions& o, const MultiHeadInputs& in) {
+  h.past = reshape(n, cast(n, n.in(in.counted), DType::i64), Ints{1});
+  const ValueId keys = appended(n, n.in(in.past), h.k, h.past);
+  const ValueId values = appended(n, n.in(in.past + 1), h.v, h.past);
   h.k = counted_rows(n, h, keys, h.k);
   h.v = counted_rows(n, h, values, h.v);
-  n.set(0, attend(n, h, o, score_bias_of(n, h, o, 4, 5), 3));
+  n.set(0, attend(n, h, o, score_bias_of(n, h, o, in.mask, in.score_bias), 3));
   n.set(1, keys);
   n.set(2, values);
+}
+
+// The past that there is, with the new rows behind it, is the present.
+void attend_after_past(NodeImport& n, Heads h, const MaskOptions& o, const MultiHeadInputs& in) {
+  if (n.has(in.past)) {
+    h.past = dims_of(n, n.in(in.past), 2, 3);
+    h.k = concat(n, {n.in(in.past), h.k}, 2);
+    h.v = concat(n, {n.in(in.past + 1), h.v}, 2);
+  }
+  n.set(0, attend(n, h, o, score_bias_of(n, h, o, in.mask, in.score_bias), 3));
+  n.set(1, h.k);
+  n.set(2, h.v);
 }
 
 // A causal query sees the keys up to its own row. Where there are more keys than past and rows, the
@@ -322,17 +345,47 @@ void import_multi_head_attention(NodeImport& n) {
   if (n.has(6) != n.has(7)) return n.fail("past key and past value must come together");
   if (n.has(6) && n.has(9) && !n.has(8))
     return n.fail("the beams of a past (input 9) want its number of rows (input 8)");
-  Heads h = read_heads(n, o.heads);
+  const Heads h = read_heads(n, o.heads, n.in(3));
   if (!n.ok()) return;
-  if (n.has(6) && n.has(8)) return attend_in_buffers(n, h, o);
-  if (n.has(6)) {  // without a past, as with keys of an encoder, inputs 8 and 9 say nothing
-    h.past = dims_of(n, n.in(6), 2, 3);
-    h.k = concat(n, {n.in(6), h.k}, 2);
-    h.v = concat(n, {n.in(7), h.v}, 2);
-  }
-  n.set(0, attend(n, h, o, score_bias_of(n, h, o, 4, 5), 3));
-  n.set(1, h.k);
-  n.set(2, h.v);
+  if (n.has(6) && n.has(8)) return attend_in_buffers(n, h, o, multi_head);
+  attend_after_past(n, h, o, multi_head);  // without one, inputs 8 and 9 say nothing
+}
+
+// Queries, keys and values side by side, or three inputs; keys [B, N, L, H] are those of an
+// encoder.
+Heads read_decoder_heads(NodeImport& n, std::int64_t heads) {
+  const ValueId bias = n.in(masked_decoder.bias);
+  if (n.has(1) || n.has(2)) return read_heads(n, heads, bias);
+  const auto parts = n.add_many(Split{.axis = 2}, {n.in(0)}, 3);
+  Heads h;
+  if (!n.ok()) return h;
+  const auto part = [&](std::size_t i) {
+    return biased_heads(n, split_heads(n, parts[i], heads), bias, heads,
+                        static_cast<std::int64_t>(i));
+  };
+  h.q = part(0);
+  h.k = part(1);
+  h.v = part(2);
+  return h;
+}
+
+// The scores that are handed out are those that the softmax is taken of.
+void import_decoder_masked_attention(NodeImport& n) {
+  const MaskOptions o = read_options(n);
+  const bool is_buffer = n.flag("past_present_share_buffer", Flag::off);
+  n.ignore("output_qk");
+  const MultiHeadInputs& in = masked_decoder;
+  if (n.has(in.past) != n.has(in.past + 1))
+    return n.fail("past key and past value must come together");
+  if (n.has(in.past) && is_buffer && !n.has(in.counted))
+    return n.fail("a past in a buffer wants its number of rows (input 7)");
+  if (n.has(in.past) && !is_buffer && n.has(9))
+    return n.unsupported("the beams of a past (input 9) want it in a buffer");
+  if (!n.ok()) return;
+  const Heads h = read_decoder_heads(n, o.heads);
+  if (!n.ok()) return;
+  if (n.has(in.past) && is_buffer) return attend_in_buffers(n, h, o, in);
+  attend_after_past(n, h, o, in);
 }
 
 // ---- EmbedLayerNormalization, in floats and in bytes
@@ -383,6 +436,7 @@ void import_qembed_layer_norm(NodeImport& n) {
 
 constexpr OpRow microsoft_attention_rows[] = {
     {"Attention", 1, import_microsoft_attention, {2, 7}, {1, 2}},
+    {"DecoderMaskedMultiHeadAttention", 1, import_decoder_masked_attention, {1, 11}, {1, 4}},
     {"EmbedLayerNormalization", 1, import_embed_layer_norm, {1, 9}, {1, 3}},
     {"MultiHeadAttention", 1, import_multi_head_attention, {1, 10}, {1, 4}},
     {"QAttention", 1, import_qattention, {5, 9}, {1, 2}},

@@ -338,6 +338,69 @@ TEST(ContribAttention, MultiHeadOfBeamsThatShareTheirPast) {
                    {attended(a), present_of(keys, split(k)), present_of(values, split(v))});
 }
 
+// [batch, n, 3 D] of three [batch, n, D].
+Tensor side_by_side(const Tensor& q, const Tensor& k, const Tensor& v) {
+  Tensor all = must(Tensor::zeros({DType::f32, {batch, q.shape()[1], 3 * hidden}}));
+  float* to = reinterpret_cast<float*>(all.mutable_data());
+  for (std::int64_t row = 0; row < batch * q.shape()[1]; ++row)
+    for (const Tensor* t : {&q, &k, &v})
+      to = std::ranges::copy(t->span<float>().subspan(static_cast<std::size_t>(row * hidden),
+                                                      static_cast<std::size_t>(hidden)),
+                             to)
+               .out;
+  return all;
+}
+
+// The same past for the operator of decoders, whose inputs lie in another order. It allows one new
+// row; more of them are those of MultiHeadAttention.
+TEST(ContribAttention, MaskedDecoderWithAPastInABuffer) {
+  const Tensor q = pattern({batch, rows, hidden}, 1), k = pattern({batch, rows, hidden}, 2),
+               v = pattern({batch, rows, hidden}, 3);
+  const Tensor keys = pattern({batch, heads, room, width}, 4),
+               values = pattern({batch, heads, room, width}, 5);
+  const Tensor counted = tensor<std::int32_t>({1}, {past}), two = tensor<std::int32_t>({1}, {2});
+  const Tensor beams = tensor<std::int32_t>(
+      {1, 2, room}, {1, 0, 9, 9, 9, 9, 9, 9, 9, /**/ 0, 0, 7, 7, 7, 7, 7, 7, 7});
+  const Tensor mask = tensor<std::int32_t>({batch, past + rows}, {1, 0, 1, 1, 1, 0, 1,  //
+                                                                  0, 1, 1, 1, 1, 1, 1});
+  const Tensor bias = pattern({3 * hidden}, 6);
+  const auto at = [](const Tensor& t, std::int64_t i) {
+    return static_cast<double>(t.span<float>()[static_cast<std::size_t>(i)]);
+  };
+  const auto biased = [&](const Tensor& x, std::int64_t part) -> HeadsAt {
+    return [=](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t d) {
+      return split(x)(b, h, i, d) + at(bias, part * hidden + h * width + d);
+    };
+  };
+  const auto masked = [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t j) {
+    const std::int64_t i = b * (past + rows) + j;
+    return mask.span<std::int32_t>()[static_cast<std::size_t>(i)] > 0 ? 0.0 : -5.0;
+  };
+  const Messages attributes = {integer("num_heads", heads), integer("past_present_share_buffer", 1),
+                               number("mask_filter_value", -5.0F)};
+  for (const bool has_beams : {false, true}) {
+    const BeamOf from = [&](std::int64_t b, std::int64_t j) {
+      return !has_beams ? b : b == 0 && j == 0 ? 1 : 0;
+    };
+    const Attended a = {biased(q, 0), in_buffer(keys, biased(k, 1), from),
+                        in_buffer(values, biased(v, 2), from), past + rows, masked};
+    const auto fed_with = [&](const std::vector<Fed>& first) {
+      std::vector<Fed> fed = first;
+      fed.insert(fed.end(), {{mask, 6}, {}, {keys}, {values}, {counted, 6}});
+      fed.push_back(has_beams ? Fed{two, 6} : Fed{});
+      fed.push_back(has_beams ? Fed{beams, 6} : Fed{});
+      fed.push_back({bias});
+      return fed;
+    };
+    const std::vector<std::vector<float>> wanted = {attended(a), present_of(keys, biased(k, 1)),
+                                                    present_of(values, biased(v, 2))};
+    expect_attention("DecoderMaskedMultiHeadAttention", fed_with({{q}, {k}, {v}}), attributes,
+                     wanted);
+    expect_attention("DecoderMaskedMultiHeadAttention", fed_with({{side_by_side(q, k, v)}, {}, {}}),
+                     attributes, wanted);
+  }
+}
+
 // Keys of an encoder are no past: what is said of one has no effect.
 TEST(ContribAttention, MultiHeadOverAnEncoderPassesOverThePast) {
   const Tensor q = pattern({batch, rows, hidden}, 1);
@@ -354,6 +417,19 @@ TEST(ContribAttention, MultiHeadOverAnEncoderPassesOverThePast) {
   expect_attention(
       "MultiHeadAttention", {{q}, {keys}, {values}, {}, {}, {}, {}, {}, {counted, 6}, {beams, 6}},
       {integer("num_heads", heads)}, {attended({split(q), of(keys), of(values), room})});
+}
+
+TEST(ContribAttention, MaskedDecoderOverAnEncoderAndAPastThatGrows) {
+  const Tensor q = pattern({batch, rows, hidden}, 1), k = pattern({batch, rows, hidden}, 2);
+  const Tensor keys = pattern({batch, heads, past, width}, 4),
+               values = pattern({batch, heads, past, width}, 5);
+  const auto of = [](const Tensor& t) { return after(t, 0, {}); };
+  const Messages attributes = {integer("num_heads", heads)};
+  expect_attention("DecoderMaskedMultiHeadAttention", {{q}, {keys}, {values}}, attributes,
+                   {attended({split(q), of(keys), of(values), past})});
+  expect_attention(
+      "DecoderMaskedMultiHeadAttention", {{q}, {k}, {k}, {}, {}, {keys}, {values}}, attributes,
+      {attended({split(q), after(keys, 0, split(k)), after(values, 0, split(k)), past + rows})});
 }
 
 TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {
@@ -374,6 +450,13 @@ TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {
               ::testing::HasSubstr("has 2 numbers, wants 3"));
   EXPECT_THAT(refusal("MultiHeadAttention", {{x}, {x}}, {integer("num_heads", heads)}),
               ::testing::HasSubstr("a query of rank 3 with a key of rank 3 and no value"));
+  const Tensor cache = pattern({batch, heads, room, width}, 1);
+  EXPECT_THAT(refusal("DecoderMaskedMultiHeadAttention", {{x}, {x}, {x}, {}, {}, {cache}, {cache}},
+                      {integer("num_heads", heads), integer("past_present_share_buffer", 1)}),
+              ::testing::HasSubstr("wants its number of rows"));
+  EXPECT_THAT(refusal("DecoderMaskedMultiHeadAttention", {{x}, {x}, {x}, {}, {}, {cache}},
+                      {integer("num_heads", heads)}),
+              ::testing::HasSubstr("must come together"));
 }
 
 // The sum of three rows of tables, normalised, and how many words each sentence has.

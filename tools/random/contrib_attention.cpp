@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tools/random/families.h"
+#include "tools/random/fill.h"
 
 namespace quern::tools {
 namespace {
@@ -153,6 +154,71 @@ bool multi_head_attention(Builder& b) {
   return true;
 }
 
+// A buffer of `room` rows for keys or values, of which the first `counted` are numbers and the
+// others zeros: what is behind the rows that count is no result.
+DrawnValue cache_in_buffer(Builder& b, const Extents& dims, const Extent& counted) {
+  const std::int64_t salt = b.rng.between(1, 60), room = dims[2][0], width = dims[3][0];
+  return b.input_of(DType::f32, dims, [=](std::size_t run, const Shape& shape) {
+    return tensor_of(DType::f32, shape, [=](std::int64_t i) {
+      if (i / width % room >= counted[run]) return 0.0;
+      return static_cast<double>((i * 37 + salt) % 64) / 32 - 1;
+    });
+  });
+}
+
+// One new row behind a past in a buffer, of beams that share it or not.
+bool masked_decoder_attention(Builder& b) {
+  const std::int64_t sentences = b.rng.between(1, 2), beams = b.rng.between(1, 3);
+  const std::int64_t heads = b.rng.between(1, 3),
+                     width = b.rng.pick(std::vector<std::int64_t>{1, 2, 4});
+  const std::int64_t room = b.rng.between(2, 6), batch = sentences * beams;
+  const auto some_length = [&] { return b.rng.between(1, room - 1); };
+  const Extent counted = b.rng.chance(0.5) ? fixed(some_length())
+                                           : Extent{some_length(), some_length(), some_length()};
+  const Extent total = map_extent(counted, [](std::int64_t n) { return n + 1; });
+  const Extents rows = {fixed(batch), fixed(1), fixed(heads * width)};
+  const Extents cache = {fixed(batch), fixed(heads), fixed(room), fixed(width)};
+  const DrawnValue q = b.take_like(DType::f32, rows), k = b.take_like(DType::f32, rows),
+                   v = b.take_like(DType::f32, rows);
+  if (q.most * k.most > 16) return false;
+  Values in = {q, k, v};
+  in.push_back(b.rng.chance(0.4) ? b.indices(DType::i32, {fixed(batch), total}, fixed(0), fixed(2))
+                                 : Builder::none());
+  in.push_back(
+      b.rng.chance(0.3)
+          ? b.root(DType::f32, {fixed(1), fixed(b.rng.chance(0.5) ? heads : 1), fixed(1), total})
+          : Builder::none());
+  in.push_back(cache_in_buffer(b, cache, counted));
+  in.push_back(cache_in_buffer(b, cache, counted));
+  in.push_back(b.input_of(DType::i32, {fixed(1)}, [=](std::size_t run, const Shape& shape) {
+    return tensor_of(DType::i32, shape,
+                     [=](std::int64_t) { return static_cast<double>(counted[run]); });
+  }));
+  const bool has_bias = b.rng.chance(0.4);
+  if (beams > 1) {
+    in.push_back(b.constant_of(
+        tensor_of(DType::i32, Shape{1}, [=](std::int64_t) { return static_cast<double>(beams); })));
+    in.push_back(b.indices(DType::i32, {fixed(sentences), fixed(beams), fixed(room)}, fixed(0),
+                           fixed(beams)));
+  }
+  if (has_bias) {
+    in.resize(10, Builder::none());
+    in.push_back(b.root(DType::f32, {fixed(3 * heads * width)}));
+  }
+  Attributes a = {Builder::integer("num_heads", heads), b.number("mask_filter_value", -6),
+                  Builder::integer("past_present_share_buffer", 1)};
+  if (b.rng.chance(0.3)) a.push_back(b.number("scale", b.rng.real(0.2, 1)));
+  std::vector<Effect> out = {{DType::f32, rows, v.most + 2},
+                             {DType::f32, cache, k.most + 2},
+                             {DType::f32, cache, v.most + 2}};
+  if (b.rng.chance(0.4)) {
+    a.push_back(Builder::integer("output_qk", 1));
+    out.push_back({DType::f32, {fixed(batch), fixed(heads), fixed(1), total}, 50});
+  }
+  b.add_many("DecoderMaskedMultiHeadAttention", in, a, out, attention_domain);
+  return true;
+}
+
 bool embeddings(Builder& b) {
   const Extent batch = fixed(b.rng.between(1, 3));
   const Extent length = b.random_extent();
@@ -282,6 +348,7 @@ constexpr std::array contrib_attention_table = {
     Family{"contrib-attention", 0.6, joined_attention},
     Family{"contrib-qattention", 0.4, quantised_attention},
     Family{"contrib-multi-head", 0.6, multi_head_attention},
+    Family{"contrib-masked-decoder", 0.4, masked_decoder_attention},
     Family{"contrib-embeddings", 0.5, embeddings},
     Family{"contrib-quantised-embeddings", 0.2, quantised_embeddings},
     Family{"legacy", 0.4, legacy},
