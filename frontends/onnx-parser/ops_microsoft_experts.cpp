@@ -17,6 +17,7 @@
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/block_quantized.h"
+#include "graph/ops/control_flow.h"
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/matmul.h"
@@ -159,12 +160,16 @@ Matrices read_matrices(NodeImport& n, const Experts& e, std::int64_t columns, st
 
 // ---- routing
 
-// What each expert's result counts in each row, [R, E]; 0: the row does not take it.
-ValueId routing(NodeImport& n, const Experts& e, Flag normalise, ValueId given) {
+// The experts that each row takes, i64 [R, k], and what their results count.
+struct Routes {
+  ValueId experts = no_value, weights = no_value;
+};
+
+Routes routing(NodeImport& n, const Experts& e, Flag normalise, ValueId given) {
   const ValueId router = reshape(n, n.in(1), Ints{-1, e.experts});
   const ValueId count = n.ints_constant({e.taken});
   const auto top = n.add_many(TopK{.axis = 1}, {router, count}, 2);
-  if (!n.ok()) return no_value;
+  if (!n.ok()) return {};
   const auto at_top = [&](ValueId x) {
     return n.add(Gather{.kind = GatherKind::elements, .axis = 1}, {x, top[1]});
   };
@@ -177,29 +182,36 @@ ValueId routing(NodeImport& n, const Experts& e, Flag normalise, ValueId given) 
   } else {
     weights = at_top(n.add(Softmax{}, {router}));
   }
-  const ValueId none = filled(n, shape_of(n, router), n.dtype(router), 0);
-  return n.add(Scatter{.axis = 1}, {none, top[1], weights});
+  return {top[1], weights};
 }
 
 // ---- an expert
 
-ValueId of_expert(NodeImport& n, ValueId x, std::int64_t i) {
-  return x == no_value ? x : squeeze(n, slice(n, x, i, i + 1, 0), {0});
+// The matrices of one expert: [N, K] in place of [E, N, K].
+Matrices of_expert(NodeImport& n, Matrices m, std::int64_t i) {
+  for (ValueId* v : {&m.numbers, &m.scales, &m.zeros, &m.bias})
+    if (*v != no_value) *v = squeeze(n, slice(n, *v, i, i + 1, 0), {0});
+  return m;
 }
 
-// [R, K] -> [R, N]
-ValueId product(NodeImport& n, const Experts& e, const Matrices& m, std::int64_t i, ValueId x) {
-  const ValueId numbers = of_expert(n, m.numbers, i);
-  const ValueId bias = of_expert(n, m.bias, i);
+// [R, K] -> [R, N], by one expert's matrix.
+ValueId product(NodeImport& n, const Experts& e, const Matrices& m, ValueId x) {
   if (e.bits == 0) {
-    const ValueId y = n.add(MatMul{.transpose_b = true}, {x, numbers});
-    return bias == no_value ? y : add(n, y, bias);
+    const ValueId y = n.add(MatMul{.transpose_b = true}, {x, m.numbers});
+    return m.bias == no_value ? y : add(n, y, m.bias);
   }
-  const ValueId scales = of_expert(n, m.scales, i);
-  const ValueId zeros = of_expert(n, m.zeros, i);
   const std::int64_t size = e.block_size > 0 ? e.block_size : m.depth;
   const bool quantize_x = e.quantize_x && size <= most_in_block_of_bytes;
-  return n.add(BlockQuantizedMatMul{e.bits, size, quantize_x}, {x, numbers, scales, zeros, bias});
+  return n.add(BlockQuantizedMatMul{e.bits, size, quantize_x},
+               {x, m.numbers, m.scales, m.zeros, m.bias});
+}
+
+// [R, k or 1, 1, K] -> [R, k, 1, N], by the matrices of the experts that `taken` [R, k] names.
+ValueId taken_product(NodeImport& n, const Matrices& m, ValueId taken, ValueId x) {
+  const ValueId weights = gather(n, m.numbers, taken, 0);
+  const ValueId y = n.add(MatMul{.transpose_b = true}, {x, weights});
+  if (m.bias == no_value) return y;
+  return add(n, y, unsqueeze(n, gather(n, m.bias, taken, 0), {2}));
 }
 
 ValueId gated(NodeImport& n, const Experts& e, ValueId gate, ValueId linear) {
@@ -248,16 +260,42 @@ struct Layers {
   std::optional<Matrices> third;
 };
 
+// All values that the computation reads: the layers, then those of each expert.
+struct Operands {
+  ValueId x = no_value;
+  Routes routes;
+  Layers all;
+  std::vector<Layers> each;
+
+  template <class F>
+  void for_each(F f) {
+    f(x), f(routes.experts), f(routes.weights);
+    const auto matrices = [&](Matrices& m) { f(m.numbers), f(m.scales), f(m.zeros), f(m.bias); };
+    const auto layers = [&](Layers& l) {
+      matrices(l.first), matrices(l.second);
+      if (l.third) matrices(*l.third);
+    };
+    layers(all);
+    for (Layers& l : each) layers(l);
+  }
+};
+
 // One expert after the other computes all rows, and those that did not take it add 0: a row's share
 // of the work is E / k times what it needs, but no more than one expert's results are held at a
 // time, and no weights are copied.
-ValueId one_by_one(NodeImport& n, const Experts& e, const Layers& l, ValueId x, ValueId weights) {
-  const ValueId zero = n.scalar_like(x, 0);
+ValueId one_by_one(NodeImport& n, const Experts& e, const Operands& o) {
+  const ValueId each = n.ints_constant({e.experts});
+  const ValueId shape = join_dims(n, {dims_of(n, o.x, 0, 1), each});
+  const ValueId none = filled(n, shape, n.dtype(o.routes.weights), 0);
+  const ValueId weights =
+      n.add(Scatter{.axis = 1}, {none, o.routes.experts, o.routes.weights});  // [R, E]
+  const ValueId zero = n.scalar_like(o.x, 0);
   ValueId sum = no_value;
   for (std::int64_t i = 0; i < e.experts && n.ok(); ++i) {
-    const ValueId inner = product(n, e, l.first, i, x);
-    const ValueId third = l.third ? product(n, e, *l.third, i, x) : no_value;
-    const ValueId y = product(n, e, l.second, i, activated(n, e, inner, third));
+    const Layers& l = o.each[static_cast<std::size_t>(i)];
+    const ValueId inner = product(n, e, l.first, o.x);
+    const ValueId third = l.third ? product(n, e, *l.third, o.x) : no_value;
+    const ValueId y = product(n, e, l.second, activated(n, e, inner, third));
     const ValueId weight = slice(n, weights, i, i + 1, 1);
     const ValueId weighted = mul(n, y, weight);
     // What overflows in an expert that a row did not take is no part of it.
@@ -268,10 +306,62 @@ ValueId one_by_one(NodeImport& n, const Experts& e, const Layers& l, ValueId x, 
   return sum;
 }
 
-void compute(NodeImport& n, const Experts& e, const Layers& l, ValueId weights) {
+// Each row gathers the weights of its experts: they are copied for it, but others are not read.
+ValueId row_by_row(NodeImport& n, const Experts& e, const Operands& o) {
+  const ValueId x = unsqueeze(n, o.x, {1, 2});
+  const ValueId taken = o.routes.experts;
+  const ValueId inner = taken_product(n, o.all.first, taken, x);
+  const ValueId third = o.all.third ? taken_product(n, *o.all.third, taken, x) : no_value;
+  const ValueId y = taken_product(n, o.all.second, taken, activated(n, e, inner, third));
+  const ValueId weights = unsqueeze(n, o.routes.weights, {1});
+  return squeeze(n, n.add(MatMul{}, {weights, squeeze(n, y, {2})}), {1});
+}
+
+// Row by row where the copies are no more than a quarter of all weights: a copy takes as long as
+// two or three experts that are packed. Weights in bits are fast only where they are packed.
+std::int64_t most_rows(const Experts& e) {
+  return e.bits == 0 ? e.experts / 4 / e.taken : 0;
+}
+
+// Which way it is the shapes alone decide, so that each plan has one of them.
+ValueId mixed(NodeImport& n, const Experts& e, Operands o) {
+  const Dim rows = n.dim(o.x, 0);
+  const bool is_few = rows.known() && rows.value() <= most_rows(e);
+  if (is_few) return row_by_row(n, e, o);
+  for (std::int64_t i = 0; i < e.experts && n.ok(); ++i) {
+    Layers l{.first = of_expert(n, o.all.first, i), .second = {}, .third = std::nullopt};
+    l.second = of_expert(n, o.all.second, i);
+    if (o.all.third) l.third = of_expert(n, *o.all.third, i);
+    o.each.push_back(std::move(l));
+  }
+  if (rows.known() || most_rows(e) == 0) return one_by_one(n, e, o);
+  std::vector<ValueId> captures;
+  const auto body = [&](ValueId (*way)(NodeImport&, const Experts&, const Operands&)) {
+    captures.clear();
+    return n.written_body({}, captures, [&](NodeImport& b) -> std::vector<ValueId> {
+      Operands inside = o;
+      inside.for_each([&](ValueId& v) { v = b.from_outside(v); });
+      return {way(b, e, inside)};
+    });
+  };
+  auto few = body(row_by_row);
+  auto many = body(one_by_one);
+  if (!few || !many) return no_value;
+  const ValueId most = n.scalar(DType::i64, static_cast<double>(most_rows(e)));
+  std::vector<ValueId> inputs = {binary(n, BinaryKind::less_equal, scalar_dim(n, o.x, 0), most)};
+  inputs.insert(inputs.end(), captures.begin(), captures.end());
+  std::vector<Graph> bodies;
+  bodies.push_back(*std::move(few));
+  bodies.push_back(*std::move(many));
+  const auto y = n.add_many(If{}, std::move(inputs), 1, std::move(bodies));
+  return n.ok() ? y[0] : no_value;
+}
+
+void compute(NodeImport& n, const Experts& e, Layers l, const Routes& routes) {
   if (!n.ok()) return;
   const ValueId x = reshape(n, n.in(0), Ints{-1, e.width});
-  n.set(0, reshape(n, one_by_one(n, e, l, x, weights), shape_of(n, n.in(0))));
+  const ValueId y = mixed(n, e, {.x = x, .routes = routes, .all = std::move(l), .each = {}});
+  if (n.ok()) n.set(0, reshape(n, y, shape_of(n, n.in(0))));
 }
 
 struct LayerInputs {
@@ -294,7 +384,7 @@ void import_experts(NodeImport& n, Experts e, const LayerInputs& from, std::size
            .third = std::nullopt};
   l.second = read_matrices(n, e, e.width, e.inner, from.second);
   if (has_third) l.third = read_matrices(n, e, e.inner, e.width, from.third);
-  compute(n, e, l, routing(n, e, normalise, n.in(router_weights)));
+  compute(n, e, std::move(l), routing(n, e, normalise, n.in(router_weights)));
 }
 
 constexpr std::size_t not_there = 100;  // no operator has so many inputs

@@ -27,7 +27,7 @@ double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-constexpr std::int64_t rows = 3, experts = 4, width = 32, inner = 16;
+constexpr std::int64_t experts = 4, width = 32, inner = 16;
 
 struct Mixture {
   std::string activation = "relu";
@@ -39,12 +39,14 @@ struct Mixture {
   std::int64_t bits = 0, block = 0;
   bool has_zeros = false, has_bias = true, has_router_weights = false;
   Declared dims = Declared::all;
+  std::int64_t rows = 3;
 
   Tensor x = pattern({rows, width}, 1);
-  Tensor router = tensor<float>({rows, experts},
-                                {0.5F, -1, 2, 0.25F, 1, 3, -2, 2.5F, -0.5F, 0.75F, 0.125F, -3});
+  Tensor router = rows == 1 ? tensor<float>({1, experts}, {0.5F, -1, 2, 0.25F})
+                            : tensor<float>({rows, experts}, {0.5F, -1, 2, 0.25F, 1, 3, -2, 2.5F,
+                                                              -0.5F, 0.75F, 0.125F, -3});
   Tensor router_weights = tensor<float>(
-      {rows, experts}, {0.5F, 0.25F, 1, 0.75F, 0.125F, 0.5F, 2, 0.375F, 1, 0.25F, 0.5F, 3});
+      {3, experts}, {0.5F, 0.25F, 1, 0.75F, 0.125F, 0.5F, 2, 0.375F, 1, 0.25F, 0.5F, 3});
 
   bool is_fused() const { return activation == "swiglu" && fusion != 0; }
 
@@ -236,10 +238,20 @@ TEST(ContribExperts, OfEachActivation) {
   }
 }
 
+// Rows that are few beside the experts gather their weights; more go through all experts.
 TEST(ContribExperts, OfAnyNumberOfRows) {
   Mixture{.dims = Declared::last}.check();
   Mixture{.taken = 1, .normalises = true, .dims = Declared::last}.check();
   Mixture{.bits = 4, .dims = Declared::last}.check();
+  for (const Declared dims : {Declared::all, Declared::last})
+    for (const bool has_third : {false, true})
+      Mixture{.activation = "silu",
+              .taken = 1,
+              .has_third = has_third,
+              .has_bias = !has_third,
+              .dims = dims,
+              .rows = 1}
+          .check();
 }
 
 TEST(ContribExperts, SwigluInItsForms) {
