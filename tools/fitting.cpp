@@ -25,7 +25,6 @@
 #include "graph/ops/pool.h"
 #include "graph/ops/random.h"
 #include "graph/ops/rearrange.h"
-#include "graph/ops/recurrent.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
 #include "graph/ops/reshape.h"
@@ -82,10 +81,21 @@ Fit slice_fit(std::uint32_t operand) {
   }
 }
 
+// Of an Rnn, by its fields: its header knows all functions of an element.
+constexpr std::uint32_t lengths_of_rnn = 4;
+bool has_batches_first(const Node& node) {
+  bool is_first = false;
+  for_each_field(node.op, [&]<class T>(std::string_view name, const T& field) {
+    if constexpr (std::is_same_v<T, bool>)
+      if (name == "batch_first") is_first = field;
+  });
+  return is_first;
+}
+
 // Sizes of parts of a dimension, rows in front of those that a cache gets, lengths of sequences.
 std::optional<Fit> part_fit(const Graph& graph, const Node& node, std::uint32_t read) {
-  if (const auto* rnn = node.as<Rnn>(); rnn && read == Rnn::in_lengths) {
-    const auto rows = known_size(graph, node.inputs[0], rnn->batch_first ? 1 : 0);
+  if (node.op.def().name == "Rnn" && read == lengths_of_rnn) {
+    const auto rows = known_size(graph, node.inputs[0], has_batches_first(node) ? 1 : 0);
     return range(1, std::max<std::int64_t>(rows.value_or(1), 1));
   }
   if (const auto* split = node.as<Split>(); split && read == 1) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
+#include <initializer_list>
 
 #include "engine/vocabulary/platform/process.h"
 #include "engine/vocabulary/text_util.h"
@@ -23,8 +23,54 @@ constexpr SwitchRow switches[] = {{"onednn", &Levers::onednn},
                                   {"alias", &Levers::alias},
                                   {"optimize", &Levers::optimize}};
 
-// QUERN_SIMD's, of all architectures: the other's disable nothing.
-constexpr std::string_view simd_levels[] = {"avx512", "avx2", "dotprod", "neon", "baseline"};
+// One of these words.
+struct WordRow {
+  std::string_view name;
+  std::string Levers::*value;
+  std::initializer_list<std::string_view> words;
+};
+// simd: QUERN_SIMD's levels, of all architectures: the other's disable nothing.
+const WordRow word_rows[] = {
+    {"simd", &Levers::simd, {"avx512", "avx2", "dotprod", "neon", "baseline"}},
+    {"math", &Levers::math, {"bf16", "bf16x3"}},
+    {"artefact", &Levers::artefact, {"sealed", "portable"}},
+    {"rewritten", &Levers::rewritten, {"basic", "all"}}};
+
+struct NumberRow {
+  std::string_view name;
+  int Levers::*value;
+  std::int64_t least, most;
+};
+constexpr NumberRow number_rows[] = {{"threads", &Levers::threads, 1, 1024},
+                                     {"pool", &Levers::pool, 1, 1024},
+                                     {"stripes", &Levers::stripes, 0, 100},
+                                     {"cache", &Levers::cache, 1, 1 << 30}};
+
+// A lever that one value turns.
+struct ValueRow {
+  std::string_view name, value;
+  bool Levers::*turned;
+  bool to;
+};
+constexpr ValueRow value_rows[] = {{"cuts", "small", &Levers::small_cuts, true},
+                                   {"memory", "nan", &Levers::nan_memory, true},
+                                   {"stripes", "off", &Levers::cached_stripes, false}};
+
+bool set_named(std::string_view name, std::string_view value, Levers& levers) {
+  for (const ValueRow& row : value_rows)
+    if (row.name == name && row.value == value) {
+      levers.*row.turned = row.to;
+      return true;
+    }
+  for (const WordRow& row : word_rows)
+    if (row.name == name && std::ranges::find(row.words, value) != row.words.end()) {
+      levers.*row.value = value;
+      return true;
+    }
+  const bool is_free = name == "strategy" || (name == "entry" && !value.empty());
+  if (is_free) (name == "entry" ? levers.entry : levers.strategy) = value;
+  return is_free;
+}
 
 Status parse_one(std::string_view name, std::string_view value, Levers& levers) {
   for (const SwitchRow& row : switches) {
@@ -34,60 +80,13 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.*row.value = value == "on";
     return {};
   }
-  if (name == "simd" &&
-      std::find(std::begin(simd_levels), std::end(simd_levels), value) != std::end(simd_levels)) {
-    levers.simd = value;
-    return {};
-  }
-  if (name == "cuts" && value == "small") {
-    levers.small_cuts = true;
-    return {};
-  }
-  if (name == "memory" && value == "nan") {
-    levers.nan_memory = true;
-    return {};
-  }
-  if (name == "math" && (value == "bf16" || value == "bf16x3")) {
-    levers.math = value;
-    return {};
-  }
-  if (name == "artefact" && (value == "sealed" || value == "portable")) {
-    levers.artefact = value;
-    return {};
-  }
-  if (name == "entry" && !value.empty()) {
-    levers.entry = value;
-    return {};
-  }
-  if (name == "rewritten" && (value == "basic" || value == "all")) {
-    levers.rewritten = value;
-    return {};
-  }
-  if (name == "strategy") {
-    levers.strategy = value;
-    return {};
-  }
-  if (name == "stripes" && value == "off") {
-    levers.cached_stripes = false;
-    return {};
-  }
+  if (set_named(name, value, levers)) return {};
   const auto n = parse_integer(std::string(value));
-  if (name == "threads" && n && *n >= 1 && *n <= 1024) {
-    levers.threads = static_cast<int>(*n);
-    return {};
-  }
-  if (name == "pool" && n && *n >= 1 && *n <= 1024) {
-    levers.pool = static_cast<int>(*n);
-    return {};
-  }
-  if (name == "stripes" && n && *n >= 0 && *n <= 100) {
-    levers.stripes = static_cast<int>(*n);
-    return {};
-  }
-  if (name == "cache" && n && *n >= 1 && *n <= 1 << 30) {
-    levers.cache = static_cast<int>(*n);
-    return {};
-  }
+  for (const NumberRow& row : number_rows)
+    if (n && row.name == name && *n >= row.least && *n <= row.most) {
+      levers.*row.value = static_cast<int>(*n);
+      return {};
+    }
   return {Code::invalid_argument,
           cat("no lever '", printable(name), "=", printable(value),
               "'; there is onednn, scratch, order, alias, optimize=on|off, "

@@ -36,13 +36,13 @@ constexpr std::int64_t most_experts = 1024;
 // Of each dimension of the weights, so that the numbers of an expert can be counted.
 constexpr std::int64_t most_size = std::int64_t{1} << 30;
 
-enum class Activation : std::uint8_t { relu, gelu, silu, identity, swiglu };
+enum class ExpertActivation : std::uint8_t { relu, gelu, silu, identity, swiglu };
 // Where the gate of swiglu and its linear part lie.
 enum class Fusion : std::int64_t { none, interleaved, halves };
 
 struct Experts {
   std::int64_t experts = 0, width = 0, inner = 0, taken = 1;
-  Activation activation = Activation::relu;
+  ExpertActivation activation = ExpertActivation::relu;
   Fusion fusion = Fusion::none;
   float alpha = 1, beta = 0, limit = std::numeric_limits<float>::infinity();
   std::int64_t bits = 0;        // of a weight; 0: they are floats
@@ -50,7 +50,7 @@ struct Experts {
   bool quantize_x = false;
 
   std::int64_t in_byte() const { return bits == 0 ? 1 : 8 / bits; }
-  bool is_fused() const { return activation == Activation::swiglu && fusion != Fusion::none; }
+  bool is_fused() const { return activation == ExpertActivation::swiglu && fusion != Fusion::none; }
 };
 
 // A matrix [N, K] for each expert.
@@ -69,12 +69,12 @@ struct MatrixInputs {
 
 Experts read_experts(NodeImport& n) {
   Experts e{.taken = n.integer("k", 1)};
-  e.activation = n.choice<Activation>("activation_type", "relu",
-                                      {{"relu", Activation::relu},
-                                       {"gelu", Activation::gelu},
-                                       {"silu", Activation::silu},
-                                       {"identity", Activation::identity},
-                                       {"swiglu", Activation::swiglu}});
+  e.activation = n.choice<ExpertActivation>("activation_type", "relu",
+                                            {{"relu", ExpertActivation::relu},
+                                             {"gelu", ExpertActivation::gelu},
+                                             {"silu", ExpertActivation::silu},
+                                             {"identity", ExpertActivation::identity},
+                                             {"swiglu", ExpertActivation::swiglu}});
   const std::int64_t fusion = n.integer("swiglu_fusion", 0);
   e.alpha = n.number("activation_alpha", 1);
   e.beta = n.number("activation_beta", 0);
@@ -240,16 +240,16 @@ std::array<ValueId, 2> halves_of(NodeImport& n, const Experts& e, ValueId x) {
 }
 
 // `third`: the third product, or no_value.
-ValueId activated(NodeImport& n, const Experts& e, ValueId x, ValueId third) {
+ValueId activated_expert(NodeImport& n, const Experts& e, ValueId x, ValueId third) {
   if (!n.ok()) return no_value;
   if (e.is_fused()) {
     const auto [gate, linear] = halves_of(n, e, x);
     return gated(n, e, gate, linear);
   }
-  if (e.activation == Activation::swiglu) return gated(n, e, x, third);
-  if (e.activation == Activation::relu) x = unary(n, UnaryKind::relu, x);
-  if (e.activation == Activation::gelu) x = unary(n, UnaryKind::gelu_tanh, x);
-  if (e.activation == Activation::silu) x = unary(n, UnaryKind::swish, x, 1);
+  if (e.activation == ExpertActivation::swiglu) return gated(n, e, x, third);
+  if (e.activation == ExpertActivation::relu) x = unary(n, UnaryKind::relu, x);
+  if (e.activation == ExpertActivation::gelu) x = unary(n, UnaryKind::gelu_tanh, x);
+  if (e.activation == ExpertActivation::silu) x = unary(n, UnaryKind::swish, x, 1);
   return third == no_value ? x : mul(n, x, third);
 }
 
@@ -261,7 +261,7 @@ struct Layers {
 };
 
 // All values that the computation reads: the layers, then those of each expert.
-struct Operands {
+struct ExpertOperands {
   ValueId x = no_value;
   Routes routes;
   Layers all;
@@ -283,7 +283,7 @@ struct Operands {
 // One expert after the other computes all rows, and those that did not take it add 0: a row's share
 // of the work is E / k times what it needs, but no more than one expert's results are held at a
 // time, and no weights are copied.
-ValueId one_by_one(NodeImport& n, const Experts& e, const Operands& o) {
+ValueId one_by_one(NodeImport& n, const Experts& e, const ExpertOperands& o) {
   const ValueId each = n.ints_constant({e.experts});
   const ValueId shape = join_dims(n, {dims_of(n, o.x, 0, 1), each});
   const ValueId none = filled(n, shape, n.dtype(o.routes.weights), 0);
@@ -295,24 +295,24 @@ ValueId one_by_one(NodeImport& n, const Experts& e, const Operands& o) {
     const Layers& l = o.each[static_cast<std::size_t>(i)];
     const ValueId inner = product(n, e, l.first, o.x);
     const ValueId third = l.third ? product(n, e, *l.third, o.x) : no_value;
-    const ValueId y = product(n, e, l.second, activated(n, e, inner, third));
+    const ValueId y = product(n, e, l.second, activated_expert(n, e, inner, third));
     const ValueId weight = slice(n, weights, i, i + 1, 1);
     const ValueId weighted = mul(n, y, weight);
     // What overflows in an expert that a row did not take is no part of it.
-    const ValueId is_taken = binary(n, BinaryKind::greater, weight, zero);
-    const ValueId part = where(n, is_taken, weighted, zero);
+    const ValueId is_left = binary(n, BinaryKind::equal, weight, zero);
+    const ValueId part = where(n, is_left, zero, weighted);
     sum = sum == no_value ? part : add(n, sum, part);
   }
   return sum;
 }
 
 // Each row gathers the weights of its experts: they are copied for it, but others are not read.
-ValueId row_by_row(NodeImport& n, const Experts& e, const Operands& o) {
+ValueId row_by_row(NodeImport& n, const Experts& e, const ExpertOperands& o) {
   const ValueId x = unsqueeze(n, o.x, {1, 2});
   const ValueId taken = o.routes.experts;
   const ValueId inner = taken_product(n, o.all.first, taken, x);
   const ValueId third = o.all.third ? taken_product(n, *o.all.third, taken, x) : no_value;
-  const ValueId y = taken_product(n, o.all.second, taken, activated(n, e, inner, third));
+  const ValueId y = taken_product(n, o.all.second, taken, activated_expert(n, e, inner, third));
   const ValueId weights = unsqueeze(n, o.routes.weights, {1});
   return squeeze(n, n.add(MatMul{}, {weights, squeeze(n, y, {2})}), {1});
 }
@@ -324,7 +324,7 @@ std::int64_t most_rows(const Experts& e) {
 }
 
 // Which way it is the shapes alone decide, so that each plan has one of them.
-ValueId mixed(NodeImport& n, const Experts& e, Operands o) {
+ValueId mixed(NodeImport& n, const Experts& e, ExpertOperands o) {
   const Dim rows = n.dim(o.x, 0);
   const bool is_few = rows.known() && rows.value() <= most_rows(e);
   if (is_few) return row_by_row(n, e, o);
@@ -336,10 +336,10 @@ ValueId mixed(NodeImport& n, const Experts& e, Operands o) {
   }
   if (rows.known() || most_rows(e) == 0) return one_by_one(n, e, o);
   std::vector<ValueId> captures;
-  const auto body = [&](ValueId (*way)(NodeImport&, const Experts&, const Operands&)) {
+  const auto body = [&](ValueId (*way)(NodeImport&, const Experts&, const ExpertOperands&)) {
     captures.clear();
     return n.written_body({}, captures, [&](NodeImport& b) -> std::vector<ValueId> {
-      Operands inside = o;
+      ExpertOperands inside = o;
       inside.for_each([&](ValueId& v) { v = b.from_outside(v); });
       return {way(b, e, inside)};
     });
@@ -374,7 +374,7 @@ void import_experts(NodeImport& n, Experts e, const LayerInputs& from, std::size
   if (e.taken < 1) n.fail(cat("'k' is ", e.taken, ", wants a positive number"));
   if (n.ok() && e.is_fused() && has_third)
     n.fail("swiglu wants its linear part in the first matrices or in the third ones, not in both");
-  if (n.ok() && e.activation == Activation::swiglu && !e.is_fused() && !has_third)
+  if (n.ok() && e.activation == ExpertActivation::swiglu && !e.is_fused() && !has_third)
     n.fail("swiglu without fusion wants a third matrix for each expert");
   if (!n.ok()) return;
   find_sizes(n, e, from.second.numbers);
