@@ -243,6 +243,13 @@ inline std::vector<Family> all_families() {
          g.output("each", g.gather_elements(
                               floats(g, "e", {2, 4}),
                               g.argmax(floats(g, "i", {2, 4, 3}), 2, {.keepdims = false}), 1));
+         // Elements of two bytes, and rows of two, which hold four numbers.
+         g.output("halves", g.cast(g.gather(g.cast(x, DType::f16), indices(1, 0), 2), DType::f32));
+         const Operand row = g.argmax(floats(g, "k", {4, 3}), 1, {.keepdims = false});
+         const Operand table =
+             g.constant(tensor<std::uint8_t>({3, 2}, {0x12, 0x34, 0xf0, 0x9a, 0xbc, 0x0f}));
+         g.output("numbers",
+                  g.cast(g.op("UnpackBits", {g.gather(table, row, 0)}, "bits=4"), DType::f32));
        }},
       {"recurrent",
        [](G& g) {

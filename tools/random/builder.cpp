@@ -33,6 +33,7 @@ bool suits(const DrawnValue& v, const Want& w) {
   if (w.exact && !v.exact) return false;
   if (w.tame && (v.wild || v.most > most_magnitude)) return false;
   if (w.positive && !v.positive) return false;
+  if (w.known_rank && v.open_rank) return false;
   if (w.nonempty && least(product(v.dims)) == 0) return false;
   return true;
 }
@@ -427,6 +428,7 @@ DrawnValue Builder::typed(std::string_view name, const Effect& e, const Values& 
     v.depth = std::max(v.depth, x.depth + 1);
     v.exact = v.exact && x.exact;
     v.wild = v.wild || x.wild;
+    v.open_rank = v.open_rank || x.open_rank;
     v.grain = std::max(v.grain, x.grain);
   }
   v.grain = std::max(v.grain, grain_of(e.dtype));

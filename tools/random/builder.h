@@ -57,6 +57,7 @@ struct DrawnValue {
   bool positive = false;     // all elements are at least 0.01
   int depth = 0;             // nodes behind it
   Grain grain = Grain::f32;  // the coarsest rounding behind it
+  bool open_rank = false;    // an importer may not know it: a sequence is behind it
 
   std::size_t rank() const { return dims.size(); }
 };
@@ -94,6 +95,7 @@ struct Want {
   bool tame = true;  // neither wild nor large
   bool nonempty = false;
   bool positive = false;
+  bool known_rank = false;
 };
 
 using Attributes = std::vector<onnx::AttributeProto>;

@@ -12,8 +12,12 @@ constexpr std::string_view of_microsoft = "com.microsoft";
 
 // The type of gamma and beta may be another than that of x.
 bool contrib_group_norm(Builder& b) {
-  const DrawnValue x = b.take(
-      {.types = {DType::f16, DType::f32}, .least_rank = 4, .most_rank = 4, .nonempty = true});
+  const Want picture{.types = {DType::f16, DType::f32},
+                     .least_rank = 4,
+                     .most_rank = 4,
+                     .nonempty = true,
+                     .known_rank = true};
+  const DrawnValue x = b.take(picture);
   const bool with_skip = b.rng.chance(0.5);
   const bool last = with_skip || b.rng.chance(0.6);
   const Extent channels = x.dims[last ? 3 : 1];
@@ -33,7 +37,7 @@ bool contrib_group_norm(Builder& b) {
   const Extent one = fixed(1);
   const std::vector<Extents> skips = {
       x.dims, {x.dims[0], channels}, {x.dims[0], one, one, channels}};
-  in.push_back(b.take_like(x.dtype, b.rng.pick(skips)));
+  in.push_back(b.take_like(x.dtype, b.rng.pick(skips), picture));
   double sum = x.most + in.back().most;
   if (b.rng.chance(0.6)) {
     in.push_back(b.take_like(x.dtype, {channels}));

@@ -41,11 +41,15 @@ bool complex_product(Builder& b) {
 }
 
 bool distances(Builder& b) {
-  const DrawnValue x = b.take(
-      {.types = {DType::f32, DType::f64}, .least_rank = 2, .most_rank = 2, .nonempty = true});
+  const Want table{.types = {DType::f32, DType::f64},
+                   .least_rank = 2,
+                   .most_rank = 2,
+                   .nonempty = true,
+                   .known_rank = true};
+  const DrawnValue x = b.take(table);
   const Extent rows = fixed(b.rng.between(1, 9));
   if (!b.fits({rows, x.dims[1]}) || !b.fits({x.dims[0], rows})) return false;
-  const DrawnValue y = b.take_like(x.dtype, {rows, x.dims[1]});
+  const DrawnValue y = b.take_like(x.dtype, {rows, x.dims[1]}, table);
   const double sum = x.most + y.most;
   b.add_of(math_domain, "CDist", {x, y},
            {Builder::text("metric", b.rng.chance(0.4) ? "euclidean" : "sqeuclidean")},
@@ -57,7 +61,8 @@ bool unfolded(Builder& b) {
   const DrawnValue x = b.take({.types = {DType::f32, DType::f64, DType::i32, DType::i64},
                                .least_rank = 1,
                                .most_rank = 4,
-                               .nonempty = true});
+                               .nonempty = true,
+                               .known_rank = true});
   const auto rank = static_cast<std::int64_t>(x.rank());
   const std::int64_t at = b.rng.between(0, rank - 1);
   Extents dims = x.dims;

@@ -204,7 +204,7 @@ bool sequence(Builder& b) {
       held.erase(held.begin() + at);
     }
   }
-  DrawnValue whole{.name = s, .dtype = type, .exact = true};
+  DrawnValue whole{.name = s, .dtype = type, .exact = true, .open_rank = true};
   for (const DrawnValue& v : held) whole.grain = std::max(whole.grain, v.grain);
   Values from = {whole};
   from.insert(from.end(), held.begin(), held.end());
@@ -236,8 +236,10 @@ bool split_to_sequence(Builder& b) {
       {Builder::integer("axis", 0)});
   Extents dims = x.dims;
   dims[0] = fixed(size);
-  b.add("SequenceAt", {{.name = s, .dtype = x.dtype, .grain = x.grain}, b.scalar(DType::i64, 0)},
-        {}, {x.dtype, dims, x.most, true});
+  b.add(
+      "SequenceAt",
+      {{.name = s, .dtype = x.dtype, .grain = x.grain, .open_rank = true}, b.scalar(DType::i64, 0)},
+      {}, {x.dtype, dims, x.most, true});
   return true;
 }
 

@@ -72,7 +72,7 @@ bool grown(Builder& b) {
   const DType type = b.main_type();
   std::string_view s =
       b.add_structured("SequenceEmpty", {}, {Builder::integer("dtype", onnx::onnx_type_of(type))});
-  DrawnValue whole{.dtype = type};
+  DrawnValue whole{.dtype = type, .open_rank = true};
   DrawnValue last;
   for (std::int64_t n = b.rng.between(1, 3); n > 0; --n) {
     last = b.take({.types = {type}, .most_rank = 3});
@@ -117,7 +117,7 @@ bool collected(Builder& b) {
                                               b.declared(type, first.dims, Fixed::some)};
   const auto body = onnx::graph_attribute("body", b.end_body({on.name, more, y.name}, types));
   const auto [s, last] = b.add_loop_of_sequence({count.name, "", start, carried.name}, body);
-  DrawnValue whole{.name = s, .dtype = type, .grain = carried.grain};
+  DrawnValue whole{.name = s, .dtype = type, .grain = carried.grain, .open_rank = true};
   b.note(b.typed(last, {type, first.dims, most}, {carried}));
   Extents dims = first.dims;
   dims[0] = map_extent(dims[0], [&](auto n) { return n * (trips + 1); });
@@ -141,7 +141,7 @@ bool mapped(Builder& b) {
   }
   const std::string_view s = b.add_structured("SequenceConstruct", names, {});
   double most = 0;
-  DrawnValue whole{.name = s, .dtype = type};
+  DrawnValue whole{.name = s, .dtype = type, .open_rank = true};
   for (const DrawnValue& v : held) {
     most = std::max(most, v.most);
     whole.grain = std::max(whole.grain, v.grain);
