@@ -332,7 +332,7 @@ ValueId mixed(NodeImport& n, const Experts& e, ExpertOperands o) {
     Layers l{.first = of_expert(n, o.all.first, i), .second = {}, .third = std::nullopt};
     l.second = of_expert(n, o.all.second, i);
     if (o.all.third) l.third = of_expert(n, *o.all.third, i);
-    o.each.push_back(std::move(l));
+    o.each.push_back(l);
   }
   if (rows.known() || most_rows(e) == 0) return one_by_one(n, e, o);
   std::vector<ValueId> captures;
@@ -357,10 +357,10 @@ ValueId mixed(NodeImport& n, const Experts& e, ExpertOperands o) {
   return n.ok() ? y[0] : no_value;
 }
 
-void compute(NodeImport& n, const Experts& e, Layers l, const Routes& routes) {
+void compute(NodeImport& n, const Experts& e, const Layers& l, const Routes& routes) {
   if (!n.ok()) return;
   const ValueId x = reshape(n, n.in(0), Ints{-1, e.width});
-  const ValueId y = mixed(n, e, {.x = x, .routes = routes, .all = std::move(l), .each = {}});
+  const ValueId y = mixed(n, e, {.x = x, .routes = routes, .all = l, .each = {}});
   if (n.ok()) n.set(0, reshape(n, y, shape_of(n, n.in(0))));
 }
 
@@ -384,7 +384,7 @@ void import_experts(NodeImport& n, Experts e, const LayerInputs& from, std::size
            .third = std::nullopt};
   l.second = read_matrices(n, e, e.width, e.inner, from.second);
   if (has_third) l.third = read_matrices(n, e, e.inner, e.width, from.third);
-  compute(n, e, std::move(l), routing(n, e, normalise, n.in(router_weights)));
+  compute(n, e, l, routing(n, e, normalise, n.in(router_weights)));
 }
 
 constexpr std::size_t not_there = 100;  // no operator has so many inputs

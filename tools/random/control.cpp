@@ -37,6 +37,14 @@ DType body_type(Builder& b) {
   return b.rng.chance(0.85) ? b.main_type() : DType::i64;
 }
 
+// What is known of all values, as far as results of bodies may be made of them.
+void note_bodies(const Builder& b, DrawnValue& all) {
+  for (const DrawnValue& v : b.values()) {
+    all.grain = std::max(all.grain, v.grain);
+    all.open_rank = all.open_rank || v.open_rank;
+  }
+}
+
 bool branch(Builder& b) {
   if (b.depth() >= most_depth) return false;
   const DrawnValue condition = b.rng.chance(0.3) ? b.scalar(DType::boolean, b.rng.below(2))
@@ -68,7 +76,7 @@ bool branch(Builder& b) {
     bodies.push_back(b.end_body(names, types));
   }
   DrawnValue all = condition;
-  for (const DrawnValue& v : b.values()) all.grain = std::max(all.grain, v.grain);
+  note_bodies(b, all);
   b.add_many("If", {all},
              {onnx::graph_attribute("then_branch", std::move(bodies[0])),
               onnx::graph_attribute("else_branch", std::move(bodies[1]))},
@@ -94,7 +102,7 @@ bool loop(Builder& b) {
                stops || b.rng.chance(0.3) ? b.scalar(DType::boolean, 1) : Builder::none()};
   Values starts;
   for (std::int64_t i = 0; i < carried; ++i) {
-    starts.push_back(b.take({.types = {body_type(b)}, .most_rank = 3}));
+    starts.push_back(b.take({.types = {body_type(b)}, .most_rank = 3, .known_rank = true}));
     in.push_back(starts.back());
   }
   b.begin_body();
@@ -137,16 +145,19 @@ bool loop(Builder& b) {
     dims.insert(dims.begin(), fixed(stops ? std::clamp<std::int64_t>(trips - 1, 1, trips) : trips));
     effects.push_back({y.dtype, dims, 2});
   }
-  for (const DrawnValue& v : b.values()) in[0].grain = std::max(in[0].grain, v.grain);
+  note_bodies(b, in[0]);
   b.add_many("Loop", in, {onnx::graph_attribute("body", b.end_body(names, types))}, effects);
   return true;
 }
 
 bool scan(Builder& b) {
   if (b.depth() >= most_depth) return false;
-  const DrawnValue sequence =
-      b.take({.types = {b.main_type()}, .least_rank = 1, .most_rank = 3, .nonempty = true});
-  const DrawnValue start = b.take({.types = {b.main_type()}, .most_rank = 2});
+  const DrawnValue sequence = b.take({.types = {b.main_type()},
+                                      .least_rank = 1,
+                                      .most_rank = 3,
+                                      .nonempty = true,
+                                      .known_rank = true});
+  const DrawnValue start = b.take({.types = {b.main_type()}, .most_rank = 2, .known_rank = true});
   b.begin_body();
   const DrawnValue state = b.local(start.dtype, start.dims, {.most = std::max(start.most, 2.0)});
   const DrawnValue step = b.local(sequence.dtype, {sequence.dims.begin() + 1, sequence.dims.end()},
@@ -163,7 +174,7 @@ bool scan(Builder& b) {
   if (b.rng.chance(0.3)) a.push_back(Builder::integers("scan_input_directions", {1}));
   if (b.rng.chance(0.3)) a.push_back(Builder::integers("scan_output_directions", {1}));
   DrawnValue all = start;
-  for (const DrawnValue& v : b.values()) all.grain = std::max(all.grain, v.grain);
+  note_bodies(b, all);
   b.add_many("Scan", {all, sequence}, a,
              {{start.dtype, start.dims, std::max(start.most, 2.0)},
               {sequence.dtype, sequence.dims, std::max(sequence.most, 2.0)}});
