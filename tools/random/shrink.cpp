@@ -127,7 +127,8 @@ class Shrinker {
     }
   }
 
-  // Tensors that the node of an output reads, where another node makes them.
+  // Tensors that the node of an output reads, where another node makes them; of sequences and
+  // optionals those that they are made of.
   std::vector<std::string_view> read_by_maker(std::string_view output) const {
     const std::vector<onnx::NodeProto>& nodes = best_.graph().nodes;
     const auto maker = [&](std::string_view name) {
@@ -135,12 +136,17 @@ class Shrinker {
         return std::ranges::find(n.outputs, name) != n.outputs.end();
       });
     };
-    std::vector<std::string_view> found;
-    const auto node = maker(output);
-    if (node == nodes.end()) return found;
-    for (const std::string_view in : node->inputs)
-      if (!in.empty() && maker(in) != nodes.end() && !best_.structured.contains(in))
-        found.push_back(in);
+    std::vector<std::string_view> found, waiting = {output};
+    Names seen;
+    while (!waiting.empty()) {
+      const auto node = maker(waiting.back());
+      waiting.pop_back();
+      if (node == nodes.end()) continue;
+      for (const std::string_view in : node->inputs) {
+        if (in.empty() || maker(in) == nodes.end() || !seen.insert(in).second) continue;
+        (best_.structured.contains(in) ? waiting : found).push_back(in);
+      }
+    }
     return found;
   }
 
