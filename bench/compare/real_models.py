@@ -74,7 +74,8 @@ def verdict_of(comparison):
 
 def judge(folder, args):
     """Verdict and reason for a model in a folder of its own."""
-    command = [args.quern_compare, "--ort", args.ort, "--rounds", "1", "--time", "1", "--cold", "1", "--json", folder]
+    times = ["--rounds", "1", "--time", str(args.time), "--cold", "1"]
+    command = [args.quern_compare, "--ort", args.ort, *times, "--json", folder]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=args.patience)
         verdict, reason = verdict_of(json.loads(run.stdout)["comparisons"][0])
@@ -113,6 +114,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="where the models stay; by default nowhere")
     parser.add_argument("--only", default="", help="models whose names contain this")
     parser.add_argument("--patience", type=int, default=120, help="seconds for a model")
+    parser.add_argument("--time", type=float, default=1, help="seconds of a model's runs; few if only answers count")
     parser.add_argument("--at-least", type=int, default=0, help="fails where fewer are right")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
