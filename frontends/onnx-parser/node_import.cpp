@@ -171,7 +171,9 @@ std::int64_t NodeImport::integer(std::string_view name) {
 }
 
 bool NodeImport::flag(std::string_view name, Flag fallback) {
-  return integer(name, fallback == Flag::on ? 1 : 0) != 0;
+  const std::int64_t found = integer(name, fallback == Flag::on ? 1 : 0);
+  if (found != 0 && found != 1) fail(cat("attribute '", name, "' is ", found, ", wants 0 or 1"));
+  return found == 1;
 }
 
 float NodeImport::number(std::string_view name, float fallback) {

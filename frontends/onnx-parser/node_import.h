@@ -69,7 +69,7 @@ class NodeImport {
   AttributeKind kind_of(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t fallback);
   std::int64_t integer(std::string_view name);
-  bool flag(std::string_view name, Flag fallback);
+  bool flag(std::string_view name, Flag fallback);  // an integer that is 0 or 1
   float number(std::string_view name, float fallback);
   float number(std::string_view name);
   std::string text(std::string_view name, std::string_view fallback);

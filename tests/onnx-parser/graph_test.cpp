@@ -259,6 +259,9 @@ TEST(Import, AttributesAreCheckedForKindAndName) {
                                      .types = {tensor_type(f32, {2}), tensor_type(i64, {2})},
                                      .attributes = {word("mode", "blur")}})),
                   "attribute 'mode' is 'blur', wants 'constant', 'reflect', 'edge', 'wrap'");
+  EXPECT_CONTAINS(
+      error_of(model_of({"ArgMax", {tensor_type(f32, {2})}, {integer("keepdims", -1)}})),
+      "attribute 'keepdims' is -1, wants 0 or 1");
   EXPECT_TRUE(
       import(model_of({"Relu", {tensor_type(f32, {2})}, {integers("consumed_inputs", {0})}, 1})));
 }
