@@ -193,18 +193,37 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
                                         fill);
 }
 
+bool is_one_matrix(const Shape& strides) {
+  return std::ranges::all_of(strides.dims(), [](std::int64_t s) { return s == 0; });
+}
+
+// The rows of a batch that are multiplied by one matrix are those of one product, which reads that
+// matrix once.
+ProductShape folded(ProductShape p) {
+  if (p.a_column != 1 || !is_one_matrix(p.b_batch)) return p;
+  std::int64_t matrix = p.rows * p.depth;
+  for (std::size_t d = p.batch.rank(); d-- > 0; matrix *= p.batch[d])
+    if (p.batch[d] != 1 && p.a_batch[d] != matrix) return p;
+  p.rows *= p.batch.elements();
+  p.a_row = p.depth;
+  p.batch = p.a_batch = p.b_batch = Shape();
+  return p;
+}
+
+ProductShape folded_shape(const KernelRequest& r) {
+  return folded(product_shape(r.shape(0), r.shape(1), transposed_in(r.as<MatMul>())));
+}
+
 }  // namespace
 
 Selection select_matmul_rows(const KernelRequest& r) {
   const auto& op = r.as<MatMul>();
   if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32 || r.outputs[0].shape.elements() == 0)
     return unsupported();
-  const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(op));
+  const ProductShape p = folded_shape(r);
   if (p.depth == 0) return unsupported();
   std::shared_ptr<const std::byte> packed;
-  const bool one_matrix =
-      std::ranges::all_of(p.b_batch.dims(), [](std::int64_t s) { return s == 0; });
-  if (r.inputs[1].constant && one_matrix) {
+  if (r.inputs[1].constant && is_one_matrix(p.b_batch)) {
     QUERN_ASSIGN(packed, pack_constant(r, p));
   }
   KernelChoice choice;
@@ -216,10 +235,14 @@ Selection select_matmul_rows(const KernelRequest& r) {
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-Selection select_matmul_of_one_row(const KernelRequest& r) {
+Selection select_matmul_of_few_rows(const KernelRequest& r) {
   if (!r.inputs[1].constant || r.outputs[0].shape.elements() == 0) return unsupported();
-  const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(r.as<MatMul>()));
-  return p.rows == 1 && p.batch.elements() == 1 ? select_matmul_rows(r) : unsupported();
+  const ProductShape p = folded_shape(r);
+  if (p.batch.elements() != 1) return unsupported();
+  constexpr std::int64_t most_rows = 32, cached_floats = 128 * 1024;
+  const bool reads_memory = p.columns >= 4 * simd_panel && p.columns * p.depth >= cached_floats;
+  const bool few = p.rows <= most_rows && reads_memory && simd().name == std::string_view("avx512");
+  return p.rows == 1 || few ? select_matmul_rows(r) : unsupported();
 }
 
 }  // namespace quern

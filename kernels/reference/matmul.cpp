@@ -82,7 +82,7 @@ Cost matmul_flops(const Op& op, std::span<const TensorType> inputs,
 
 constexpr CpuImplementation matmul_implementations[] = {
 #ifdef QUERN_ONEDNN
-    {"rows", select_matmul_of_one_row},
+    {"rows", select_matmul_of_few_rows},
     {"onednn", select_matmul_onednn},
 #endif
     {"rows", select_matmul_rows},

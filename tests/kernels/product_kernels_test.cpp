@@ -96,6 +96,8 @@ TEST(MatMulRows, AsTheReference) {
       {{7, 64}, {64, 64}},
       {{50, 33}, {33, 131}},
       {{3, 4, 16}, {16, 70}},
+      {{3, 1, 1, 16}, {1, 16, 70}},
+      {{2, 3, 4, 16}, {3, 16, 70}},
       {{2, 3, 5, 8}, {3, 8, 9}},
       {{6, 12}, {40, 12}, true},
       {{2, 6, 12}, {2, 1, 12}, true},
@@ -114,7 +116,31 @@ TEST(MatMulRows, AsTheReference) {
             cat(c.a.text(), " by ", c.b.text()));
 }
 
-// Every instruction set, with panels and without, adding and not.
+TEST(MatMulRows, AreChosenForAFewByWeightsThatMemoryHolds) {
+  RandomTensors random(5);
+  const auto chosen = [&](const Shape& a, const Shape& b,
+                          const std::vector<std::size_t>& constants) {
+    const MatMul op;
+    const std::vector<Tensor> inputs{random.floats(a), random.floats(b)};
+    const SelectedRun run = run_selected(
+        {.op = op, .inputs = inputs, .constants = constants, .select = select_matmul_of_few_rows});
+    if (run.implementation.empty()) return false;
+    expect_close(run.outputs[0], (*run_reference(op, inputs))[0], 2e-4F, a.text());
+    return true;
+  };
+  const Shape large = {400, 512}, small = {64, 64}, narrow = {4096, 40};
+  const bool wide = simd().name == std::string_view("avx512");
+  EXPECT_TRUE(chosen({1, 400}, large, {1}));
+  EXPECT_TRUE(chosen({1, 64}, small, {1}));
+  EXPECT_EQ(chosen({32, 400}, large, {1}), wide);
+  EXPECT_EQ(chosen({4, 8, 400}, large, {1}), wide);
+  EXPECT_FALSE(chosen({33, 400}, large, {1}));
+  EXPECT_FALSE(chosen({4, 9, 400}, large, {1}));
+  EXPECT_FALSE(chosen({8, 400}, large, {}));
+  EXPECT_FALSE(chosen({8, 64}, small, {1}));
+  EXPECT_FALSE(chosen({8, 4096}, narrow, {1}));
+}
+
 // A slice of rows or columns of each matrix, from all implementations in their order.
 TEST(MatMul, ReadsBatchesThatAreParts) {
   RandomTensors random(7);
@@ -137,6 +163,7 @@ TEST(MatMul, ReadsBatchesThatAreParts) {
             }
 }
 
+// Every instruction set, adding and not.
 TEST(SimdProduct, AsEigens) {
   using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   std::srand(4);
