@@ -161,6 +161,27 @@ TEST(Reduce, ManyRowsAreFoldedInBlocks) {
     }
 }
 
+// Runs that are folded side by side, the longest of them, and the shortest that is not; full sides
+// and a rest.
+TEST(Reduce, ShortRunsOneBehindTheOther) {
+  RandomTensors random(8);
+  for (const Shape& shape : {Shape{3, 67, 2}, Shape{128, 6}, Shape{5, 7, 32}, Shape{65, 33}})
+    for (const ReduceKind kind :
+         {ReduceKind::mean, ReduceKind::max, ReduceKind::min, ReduceKind::l1, ReduceKind::l2,
+          ReduceKind::sum, ReduceKind::sum_square, ReduceKind::log_sum}) {
+      SCOPED_TRACE(shape.text() + " " + std::to_string(static_cast<int>(kind)));
+      const Reduce op{.kind = kind};
+      const std::vector<Tensor> inputs = {random.floats(shape), axes({-1})};
+      const auto wanted = values<float>(run(op, inputs));
+      for (const int threads : {1, 2}) {
+        const SelectedRun got = run_selected(op, inputs, {1}, 1, threads);
+        EXPECT_THAT(got.implementation, ::testing::StartsWith("rows"));
+        EXPECT_THAT(values<float>(got.outputs[0]),
+                    ::testing::Pointwise(::testing::NanSensitiveFloatNear(2e-5F), wanted));
+      }
+    }
+}
+
 TEST(Reduce, Infinities) {
   EXPECT_EQ(of(ReduceKind::log_sum_exp, {-inf, -inf}), -inf);
   EXPECT_EQ(of(ReduceKind::log_sum_exp, {1, inf}), inf);
