@@ -129,6 +129,12 @@ class SoftmaxLanes final : public CpuKernel {
   std::int64_t lanes_;
 };
 
+AxisSplit split_of(const Softmax& op, const Shape& shape, std::size_t axis) {
+  if (!op.flatten) return split_at(shape, axis);
+  const std::int64_t row = shape.elements(axis);
+  return {shape.elements() / row, row, 1};
+}
+
 bool has_lanes(const AxisSplit& s) {
   if (s.inner == 1) return s.axis <= longest_turned && s.outer >= fewest_lanes;
   return s.inner >= fewest_lanes && s.axis <= most_elements / fewest_lanes;
@@ -139,16 +145,16 @@ bool has_lanes(const AxisSplit& s) {
 Selection select_softmax_lanes(const KernelRequest& r) {
   const auto& op = r.as<Softmax>();
   const Shape& shape = r.shape(0);
-  if (r.dtype(0) != DType::f32 || op.kind == SoftmaxKind::hardmax || op.flatten || shape.empty() ||
+  if (r.dtype(0) != DType::f32 || op.kind == SoftmaxKind::hardmax || shape.empty() ||
       shape.elements() == 0)
     return unsupported();
   const std::size_t axis = positive_axis(op.axis, shape.rank());
   const TensorDesc& x = r.inputs[0].desc;
   // Channels that lie last are rows already.
-  const bool is_last = is_channels_last(x) && axis == 1;
+  const bool is_last = is_channels_last(x) && axis == 1 && !op.flatten;
   const Layout layout = is_last ? Layout::channels_last(shape) : Layout::row_major(shape);
   const AxisSplit split =
-      is_last ? AxisSplit{shape.elements() / shape[1], shape[1], 1} : split_at(shape, axis);
+      is_last ? AxisSplit{shape.elements() / shape[1], shape[1], 1} : split_of(op, shape, axis);
   if (!has_lanes(split)) return unsupported();
   KernelChoice choice;
   choice.implementation = std::string("lanes ") + simd().name;

@@ -40,13 +40,17 @@ TEST(SoftmaxLanes, AreTheRowsOfTheReference) {
   struct Case {
     Shape shape;
     std::int64_t axis;
+    bool flatten = false;
   };
-  const Case cases[] = {{{2, 4, 33, 17}, 1}, {{100, 4}, 1},  {{3, 50, 2}, 2}, {{1, 7, 700}, 1},
-                        {{256, 16}, 0},      {{19, 32}, -1}, {{5, 600}, 0},   {{20, 16, 1}, 1}};
+  const Case cases[] = {
+      {{2, 4, 33, 17}, 1},   {{100, 4}, 1},         {{3, 50, 2}, 2},         {{1, 7, 700}, 1},
+      {{256, 16}, 0},        {{19, 32}, -1},        {{5, 600}, 0},           {{20, 16, 1}, 1},
+      {{1, 40, 2}, 2, true}, {{20, 3, 5}, 1, true}, {{4, 5, 3, 2}, 2, true},
+  };
   RandomTensors random(3);
   for (const Case& c : cases)
     for (const SoftmaxKind kind : {SoftmaxKind::softmax, SoftmaxKind::log_softmax}) {
-      const Op op = Softmax{.kind = kind, .axis = c.axis};
+      const Op op = Softmax{.kind = kind, .axis = c.axis, .flatten = c.flatten};
       expect_as_reference(op, {random.floats(c.shape)}, select_softmax_lanes, 2e-6f);
     }
 }
