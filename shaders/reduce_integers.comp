@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #include "common.glsl"
+#include "types.glsl"
 #include "integers.glsl"
 
 // ReduceKind, as far as it goes for integers, then the two of ArgReduce.

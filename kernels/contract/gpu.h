@@ -38,6 +38,7 @@ struct GpuTarget {
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;
+  bool float64 = false;
   bool integer_dot = false;  // has an instruction for dot products of four bytes
   MatrixUnit matrices;
   // Operands of products may be rounded to f16, an option of opening the device.

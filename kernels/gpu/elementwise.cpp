@@ -3,6 +3,9 @@
 // or one function with operands that broadcast in any way and of any type (broadcast.comp).
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <span>
+#include <string_view>
 
 #include "graph/numeric.h"
 #include "graph/ops/binary.h"
@@ -11,31 +14,78 @@
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/steps.h"
+#include "kernels/gpu/types.h"
 
 namespace quern::gpu {
 namespace {
 
-// The type code of broadcast.comp; 0 if it lacks the type.
-std::uint32_t type_code(DType t) {
-  switch (t) {
-    case DType::f32: return 1;
-    case DType::i32: return 2;
-    case DType::boolean:
-    case DType::u8: return 3;
-    case DType::i64: return 4;
-    case DType::f16: return 5;
-    case DType::u32: return 6;
-    case DType::u64: return 7;
-    default: return 0;
+// The variants of broadcast.comp, by the type that they compute in.
+struct Variant {
+  std::string_view shader;
+  std::span<const std::uint32_t> codes;  // of the functions that it has; empty: all
+  bool needs_float64 = false;
+};
+constexpr std::array integer_codes = {
+    1U,  2U,  3U,  8U,  25U, 40U, 45U, 46U, 64U, 65U, 66U, 67U, 68U, 69U, 70U,        71U,      72U,
+    73U, 74U, 75U, 76U, 77U, 78U, 79U, 80U, 81U, 82U, 83U, 84U, 85U, 86U, where_code, copy_code};
+constexpr std::array double_codes = {1U,  2U,  3U,  4U,  5U,  6U,         7U,       8U,  9U,  10U,
+                                     11U, 12U, 25U, 26U, 38U, 40U,        41U,      43U, 44U, 64U,
+                                     65U, 66U, 67U, 68U, 69U, 70U,        71U,      72U, 73U, 75U,
+                                     80U, 81U, 82U, 83U, 84U, where_code, copy_code};
+constexpr Variant floats{"broadcast", {}};
+constexpr Variant integers{"broadcast_integers", integer_codes};
+constexpr Variant doubles{"broadcast_doubles", double_codes, true};
+
+// One function of the first `operands` inputs; alpha and beta are those of a Unary.
+struct Function {
+  std::uint32_t code;
+  std::size_t operands;
+  double alpha = 0, beta = 0;
+};
+
+// The element types of the operands, and of the result, as the shader reads them. Where() moves
+// bits, so that those of a type that is not computed with are integers.
+std::array<DType, 4> types_of(const KernelRequest& request, const Function& f) {
+  std::array<DType, 4> types{};
+  const auto moved = [](DType t) {
+    if (t == DType::f32 || t == DType::string || is_number_integer(t)) return t;
+    switch (size_of(t)) {
+      case 1: return DType::u8;
+      case 2: return DType::u16;
+      case 4: return DType::u32;
+      default: return DType::u64;
+    }
+  };
+  for (std::size_t i = 0; i <= f.operands; ++i) {
+    const bool is_result = i == f.operands;
+    const DType t = is_result ? request.outputs[0].dtype : request.dtype(i);
+    types[is_result ? 3 : i] = f.code == where_code && i > 0 ? moved(t) : t;
   }
+  return types;
 }
 
-// True for the functions that broadcast.comp supports for integers.
-bool takes_integers(std::uint32_t code) {
-  constexpr std::array codes = {1U,  2U,  3U,  25U, 40U, 45U, 64U,        65U,
-                                66U, 67U, 69U, 70U, 71U, 72U, 74U,        75U,
-                                76U, 80U, 81U, 82U, 83U, 84U, where_code, copy_code};
-  return std::ranges::find(codes, code) != codes.end();
+// nullptr if no variant has the function for these types, or the device lacks what it needs.
+const Variant* variant_of(const KernelRequest& request, const Function& f,
+                          const std::array<DType, 4>& types) {
+  const auto used = [&](const auto& is) {
+    return is(types[3]) || std::any_of(types.begin(), types.begin() + f.operands, is);
+  };
+  if (used([](DType t) { return type_code(t) == 0; })) return nullptr;
+  const bool has_double = used([](DType t) { return t == DType::f64; });
+  // A power of floats takes exponents of any type, as floats.
+  const bool is_power = f.code == *code_of(BinaryKind::pow);
+  const bool is_float_power = is_power && is_number_float(types[3]) && !has_double;
+  const Variant* variant = &floats;
+  if (has_double)
+    variant = &doubles;
+  else if (used(is_number_integer) && !is_float_power)
+    variant = &integers;
+  if (variant == &floats) return variant;
+  // Of integers and floats there are casts, and powers of f64.
+  if (is_power && types[3] != DType::f64 && used(is_number_float)) return nullptr;
+  const bool has_function = std::ranges::find(variant->codes, f.code) != variant->codes.end();
+  const bool suits = request.gpu->int64 && (!variant->needs_float64 || request.gpu->float64);
+  return has_function && suits ? variant : nullptr;
 }
 
 bool is_full(const KernelRequest& r, std::size_t i) {
@@ -83,65 +133,51 @@ Layout result_layout(const KernelRequest& request, std::size_t operands) {
   return Layout::row_major(request.outputs[0].shape);
 }
 
-// Appends a bound of a Clip of integers: as one of the type, in two words.
-void append_bound(std::vector<std::uint32_t>& push, double bound, DType t) {
-  const auto v = t == DType::u8    ? std::int64_t{convert<std::uint8_t>(bound)}
-                 : t == DType::i32 ? std::int64_t{convert<std::int32_t>(bound)}
-                                   : convert<std::int64_t>(bound);
-  const auto bits = static_cast<std::uint64_t>(v);
+// Appends alpha or beta as the variant computes with it: as a float, or as an integer of the type
+// or a double, in two words.
+void append_parameter(std::vector<std::uint32_t>& push, double v, const Variant& variant, DType t) {
+  if (&variant == &floats) return push.push_back(word(static_cast<float>(v)));
+  auto bits = std::bit_cast<std::uint64_t>(v);
+  if (&variant == &integers)
+    visit_number(t, [&]<class T>(TypeTag<T>) {
+      if constexpr (is_integer_type<T>) bits = static_cast<std::uint64_t>(convert<T>(v));
+    });
   push.insert(push.end(),
               {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)});
 }
 
-// A dispatch of one function of the first `operands` inputs; alpha and beta are those of a Unary.
-Selection general(const KernelRequest& request, std::uint32_t code, std::size_t operands,
-                  double alpha = 0, double beta = 0) {
+Selection general(const KernelRequest& request, const Function& f) {
   const TensorType& out = request.outputs[0];
-  const Layout layout = result_layout(request, operands);
-  std::array<std::uint32_t, 4> types{};
+  const std::array<DType, 4> types = types_of(request, f);
+  const Variant* variant = variant_of(request, f, types);
+  if (!variant) return unsupported();
+  const Layout layout = result_layout(request, f.operands);
   std::array<Shape, 3> strides;
   strides.fill(Shape::filled(out.shape.rank(), 0));
   KernelChoice choice;
   choice.input_layouts.resize(request.inputs.size());
-  bool integers = false;
-  for (std::size_t i = 0; i <= operands; ++i) {
-    const DType t = i < operands ? request.dtype(i) : out.dtype;
-    std::uint32_t& type = types[i < operands ? i : 3];
-    type = type_code(t);
-    integers = integers || t == DType::i32 || t == DType::i64 || t == DType::u8;
-    if (!type) return unsupported();
-    if (i == operands) break;
+  for (std::size_t i = 0; i < f.operands; ++i) {
     const Shape& shape = request.shape(i);
     choice.input_layouts[i] = is_full(request, i) ? layout : Layout::row_major(shape);
     strides[i] = broadcast_strides(shape, choice.input_layouts[i].strides, out.shape);
   }
-  const auto has = [&](std::uint32_t type) {
-    return std::ranges::find(types, type) != types.end();
-  };
-  // A power of floats takes exponents of any type, as floats; nothing else takes unsigned words.
-  const bool powers = code == *code_of(BinaryKind::pow) && out.dtype == DType::f32;
-  if (powers) integers = false;
-  if (!powers && (has(6) || has(7))) return unsupported();
-  const bool halves = has(5);
-  if (integers && (halves || !request.gpu->int64 || !takes_integers(code))) return unsupported();
   const auto loop =
       make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},
                 memory_order(out.shape, layout.strides));
   if (!loop) return unsupported();
   Dispatch d;
-  d.shader = integers ? "broadcast_integers" : "broadcast";
+  d.shader = variant->shader;
   const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, code, types[0], types[1], types[2], types[3]};
+  d.constants = {local, f.code};
+  for (std::size_t i = 0; i < types.size(); ++i)
+    d.constants.push_back(i < f.operands || i == 3 ? type_code(types[i]) : 0);
   d.push = {word(loop->elements())};
   append(d.push, loop->dims, 1);
   for (std::size_t k = 0; k < 3; ++k) append(d.push, loop->strides[k], 0);
-  if (integers) {
-    append_bound(d.push, alpha, out.dtype);
-    append_bound(d.push, beta, out.dtype);
-  } else {
-    d.push.insert(d.push.end(), {word(static_cast<float>(alpha)), word(static_cast<float>(beta))});
-  }
-  for (std::uint32_t k = 0; k < 3; ++k) d.buffers.push_back(BufferUse::input(k < operands ? k : 0));
+  append_parameter(d.push, f.alpha, *variant, out.dtype);
+  append_parameter(d.push, f.beta, *variant, out.dtype);
+  for (std::uint32_t k = 0; k < 3; ++k)
+    d.buffers.push_back(BufferUse::input(k < f.operands ? k : 0));
   d.buffers.push_back(BufferUse::output(0));
   d.groups = linear_groups(ceil_div_word(static_cast<std::uint64_t>(loop->elements()), 4), local,
                            *request.gpu);
@@ -163,7 +199,7 @@ Selection select_unary(const KernelRequest& request) {
   }
   const auto code = code_of(op.kind);
   if (!code) return unsupported();
-  return general(request, *code, 1, op.alpha, op.beta);
+  return general(request, {*code, 1, op.alpha, op.beta});
 }
 
 Selection select_binary(const KernelRequest& request) {
@@ -180,23 +216,21 @@ Selection select_binary(const KernelRequest& request) {
     }
   }
   const auto code = code_of(op.kind);
-  return code ? general(request, *code, 2) : unsupported();
+  return code ? general(request, {*code, 2}) : unsupported();
 }
 
 Selection select_where(const KernelRequest& request) {
-  return has_work(request) ? general(request, where_code, 3) : unsupported();
+  return has_work(request) ? general(request, {where_code, 3}) : unsupported();
 }
 
 Selection select_cast(const KernelRequest& request) {
   if (!has_work(request)) return unsupported();
   const DType from = request.dtype(0);
-  const DType to = request.outputs[0].dtype;
-  if (from == DType::f16 && to != DType::f32) return unsupported();
-  // A cast to bool tests for nonzero, which "or nothing" does for integers; the shader for floats
-  // stores bytes like that anyway.
-  const bool to_bool = to == DType::boolean && from != DType::f32 && from != DType::boolean;
-  if (to_bool) return general(request, *code_of(BinaryKind::logical_or), 1);
-  return general(request, copy_code, 1);
+  // A cast to bool tests for nonzero, which "or nothing" does for integers and f64; the shader for
+  // floats stores bytes like that anyway.
+  const bool to_bool =
+      request.outputs[0].dtype == DType::boolean && (is_number_integer(from) || from == DType::f64);
+  return general(request, {to_bool ? *code_of(BinaryKind::logical_or) : copy_code, 1});
 }
 
 }  // namespace quern::gpu

@@ -53,9 +53,8 @@ std::optional<std::uint32_t> code_of(UnaryKind kind) {
     case UnaryKind::shrink: return 39;        case UnaryKind::clip: return 40;
     case UnaryKind::affine: return 41;        case UnaryKind::scaled_tanh: return 42;
     case UnaryKind::is_nan: return 43;        case UnaryKind::is_inf: return 44;
-    case UnaryKind::logical_not: return 45;
-    // clang-format on
-    case UnaryKind::bitwise_not: break;
+    case UnaryKind::logical_not: return 45;   case UnaryKind::bitwise_not: return 46;
+      // clang-format on
   }
   return std::nullopt;
 }
@@ -72,9 +71,12 @@ std::optional<std::uint32_t> code_of(BinaryKind kind) {
     case BinaryKind::logical_xor: return 76;  case BinaryKind::equal: return 80;
     case BinaryKind::less: return 81;         case BinaryKind::less_equal: return 82;
     case BinaryKind::greater: return 83;      case BinaryKind::greater_equal: return 84;
-    // clang-format on
-    default: return std::nullopt;
+    case BinaryKind::bitwise_and: return 77;  case BinaryKind::bitwise_or: return 78;
+    case BinaryKind::bitwise_xor: return 79;  case BinaryKind::shift_left: return 85;
+    case BinaryKind::shift_right: return 86;
+      // clang-format on
   }
+  return std::nullopt;
 }
 
 bool Steps::add(const Unary& op) {

@@ -162,6 +162,25 @@ inline std::vector<Family> all_families() {
          g.output("same", g.equal(i, g.scalar(2, DType::i64)));
          g.output("narrow", g.cast(g.cast(x, DType::f16), DType::f32));
        }},
+      {"numbers of every type",
+       [](G& g) {
+         const Operand x = g.mul(floats(g, "x", {3, 11}), g.scalar(40));
+         const Operand y = g.mul(floats(g, "y", {11}), g.scalar(90));
+         for (const DType t :
+              {DType::i8, DType::i16, DType::u8, DType::u16, DType::u32, DType::u64, DType::f64}) {
+           const Operand a = g.cast(x, t);
+           const Operand b = g.cast(y, t);
+           const std::string name(name_of(t));
+           g.output("sum " + name, g.add(a, b));
+           g.output("modulo " + name, g.mod(a, b));
+           g.output("least " + name, g.min(a, b));
+           g.output("chosen " + name, g.where(g.less(a, b), a, b));
+           g.output("back " + name, g.cast(g.mul(a, b), DType::f32));
+         }
+         g.output("bf16", g.cast(g.cast(x, DType::bf16), DType::f32));
+         g.output("shifted", g.op("Binary", {g.cast(x, DType::u16), g.scalar(3, DType::u16)},
+                                  "kind=shift_left"));
+       }},
       {"pooling",
        [=](G& g) {
          const Operand x = image(g, 6);

@@ -34,8 +34,12 @@ inline void PrintTo(const NamedTarget& t, std::ostream* out) {
 // The CPU with its reference kernels; a CPU that runs shaders; a large card, without its matrix
 // units and with them; a phone.
 inline std::vector<NamedTarget> paper_targets() {
-  const GpuTarget software{
-      .units = 8, .storage_8bit = true, .storage_16bit = true, .int64 = true, .integer_dot = true};
+  const GpuTarget software{.units = 8,
+                           .storage_8bit = true,
+                           .storage_16bit = true,
+                           .int64 = true,
+                           .float64 = true,
+                           .integer_dot = true};
   const GpuTarget card{.software = false,
                        .subgroup_size = 32,
                        .shared_bytes = 48 << 10,
@@ -44,7 +48,8 @@ inline std::vector<NamedTarget> paper_targets() {
                        .max_range = 0xffffffff,
                        .storage_8bit = true,
                        .storage_16bit = true,
-                       .int64 = true};
+                       .int64 = true,
+                       .float64 = true};
   GpuTarget matrices = card;
   matrices.matrices = {.m = 16, .n = 16, .k = 16};
   matrices.half_products = true;

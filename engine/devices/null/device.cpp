@@ -26,7 +26,7 @@ GpuTarget target() {
   t.shared_bytes = 32 << 10;
   t.units = 32;
   t.max_iterations = 0;
-  t.storage_8bit = t.storage_16bit = t.int64 = t.integer_dot = true;
+  t.storage_8bit = t.storage_16bit = t.int64 = t.float64 = t.integer_dot = true;
   return t;
 }
 

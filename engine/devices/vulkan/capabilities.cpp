@@ -51,6 +51,7 @@ void read_features(const InstanceApi& api, VkPhysicalDevice device, const Known&
   // The shaders compute with the types too.
   c.storage_16bit = bits16.storageBuffer16BitAccess == VK_TRUE && features.features.shaderInt16;
   c.int64 = features.features.shaderInt64 == VK_TRUE;
+  c.float64 = features.features.shaderFloat64 == VK_TRUE;
 }
 
 void read_memory(const InstanceApi& api, VkPhysicalDevice device, Capabilities& c) {
@@ -218,6 +219,7 @@ GpuTarget Capabilities::target() const {
   t.storage_8bit = storage_8bit;
   t.storage_16bit = storage_16bit;
   t.int64 = int64;
+  t.float64 = float64;
   t.integer_dot = integer_dot;
   if (cooperative_matrix) t.matrices = matrices;
   if (emulate_matrices) t.matrices = {.m = 16, .n = 16, .k = 16, .emulated = true};
@@ -231,6 +233,7 @@ std::vector<std::pair<std::string_view, bool Capabilities::*>> switches() {
           {"storage-8bit", &Capabilities::storage_8bit},
           {"storage-16bit", &Capabilities::storage_16bit},
           {"int64", &Capabilities::int64},
+          {"float64", &Capabilities::float64},
           {"integer-dot", &Capabilities::integer_dot},
           {"host-visible", &Capabilities::host_visible},
           {"cooperative-matrix", &Capabilities::cooperative_matrix},

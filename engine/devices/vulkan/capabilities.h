@@ -46,6 +46,7 @@ struct Capabilities {
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;
+  bool float64 = false;
   bool integer_dot = false;         // VK_KHR_shader_integer_dot_product
   bool host_visible = false;        // device memory can be mapped by the host
   bool cooperative_matrix = false;  // `matrices`, and the features that their pipelines need

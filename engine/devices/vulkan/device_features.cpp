@@ -15,6 +15,7 @@ DeviceFeatures::DeviceFeatures(const Capabilities& c) {
   features_ = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &bits16_};
   features_.features.shaderInt16 = c.storage_16bit;
   features_.features.shaderInt64 = c.int64;
+  features_.features.shaderFloat64 = c.float64;
   if (c.push_descriptors) extensions_.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   if (c.storage_8bit) ask(VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8_);
   if (c.timeline) ask(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline_);

@@ -258,6 +258,9 @@ TEST_F(CapabilitiesTest, HalvesInBuffersNeedArithmeticOfThemToo) {
   EXPECT_FALSE(read().int64);
   driver.plain.shaderInt64 = VK_TRUE;
   EXPECT_TRUE(read().target().int64);
+  EXPECT_FALSE(read().target().float64);
+  driver.plain.shaderFloat64 = VK_TRUE;
+  EXPECT_TRUE(read().target().float64);
 }
 
 TEST(UsableDevices, AreOrderedByWhatIsLikelyToBeFastest) {
@@ -485,8 +488,8 @@ TEST(DeviceFeaturesTest, AreThoseOfTheCapabilities) {
 
 TEST(DeviceFeaturesTest, OfAllCapabilitiesAreOneChain) {
   Capabilities c;
-  c.push_descriptors = c.timeline = c.storage_8bit = c.storage_16bit = c.int64 = c.integer_dot =
-      c.cooperative_matrix = true;
+  c.push_descriptors = c.timeline = c.storage_8bit = c.storage_16bit = c.int64 = c.float64 =
+      c.integer_dot = c.cooperative_matrix = true;
   const DeviceFeatures f(c);
   EXPECT_EQ(asked_by(f).size(), 8U)
       << "of 8 and 16 bits, semaphores, dot products; four of matrices";
@@ -500,7 +503,8 @@ TEST(DeviceFeaturesTest, OfAllCapabilitiesAreOneChain) {
           VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
           VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME}));
   const auto& features = *static_cast<const VkPhysicalDeviceFeatures2*>(f.chain());
-  EXPECT_TRUE(features.features.shaderInt16 && features.features.shaderInt64);
+  EXPECT_TRUE(features.features.shaderInt16 && features.features.shaderInt64 &&
+              features.features.shaderFloat64);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_F(VulkanTest, EveryFamilyUnderOtherStrategies) {
 }
 
 TEST_F(VulkanTest, WithoutAnyOfItsFeatures) {
-  for (const char* off : {"push-descriptors", "storage-8bit", "storage-16bit", "int64",
+  for (const char* off : {"push-descriptors", "storage-8bit", "storage-16bit", "int64", "float64",
                           "integer-dot", "host-visible"})
     expect_families_like_cpu(must(open_device(device_name() + ",no-" + off)));
 }

@@ -46,7 +46,7 @@ struct Kind {
     t.software = ending.empty();
     t.subgroup_size = t.software ? 8 : 32;
     t.shared_bytes = 32 << 10;
-    t.storage_8bit = t.storage_16bit = t.int64 = t.integer_dot = true;
+    t.storage_8bit = t.storage_16bit = t.int64 = t.float64 = t.integer_dot = true;
     t.half_products = name != std::string_view("Hardware");
     t.units = t.half_products ? 1 : 8;  // of one, no product is too small
     if (t.half_products) t.matrices = {16, 16, 16, ending.ends_with("emulated")};

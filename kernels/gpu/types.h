@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types as shaders know them (shaders/types.glsl).
+#pragma once
+
+#include <cstdint>
+
+#include <quern/dtype.h>
+
+namespace quern::gpu {
+
+// 0 if the shaders lack the type.
+constexpr std::uint32_t type_code(DType t) {
+  switch (t) {
+    case DType::f32: return 1;
+    case DType::i32: return 2;
+    case DType::boolean:
+    case DType::u8: return 3;
+    case DType::i64: return 4;
+    case DType::f16: return 5;
+    case DType::u32: return 6;
+    case DType::u64: return 7;
+    case DType::i8: return 8;
+    case DType::i16: return 9;
+    case DType::u16: return 10;
+    case DType::bf16: return 11;
+    case DType::f64: return 12;
+    default: return 0;
+  }
+}
+
+}  // namespace quern::gpu
