@@ -18,10 +18,21 @@ layout(push_constant) uniform Push {
   uint stride;  // along the axis
 };
 
-void main() {
-  const uint line = invocation_index();
-  if (line >= lines) return;
-  const uint base = line / stride * stride * length + line % stride;
+#ifdef DOUBLES
+void accumulate(uint base) {
+  double total = PRODUCTS ? 1.0lf : 0.0lf;
+  for (uint k = 0; k < length; ++k) {
+    const uint at = 2 * (base + (REVERSE ? length - 1 - k : k) * stride);
+    const double v = packDouble2x32(uvec2(x[at], x[at + 1]));
+    const double next = PRODUCTS ? total * v : total + v;
+    const uvec2 words = unpackDouble2x32(EXCLUSIVE ? total : next);
+    y[at] = words.x;
+    y[at + 1] = words.y;
+    total = next;
+  }
+}
+#else
+void accumulate(uint base) {
   if (LONGS) {
     uvec2 sum = uvec2(0);
     for (uint k = 0; k < length; ++k) {
@@ -58,4 +69,10 @@ void main() {
     }
     y[at] = EXCLUSIVE ? before : INTEGERS ? whole : floatBitsToUint(total + lost);
   }
+}
+#endif
+
+void main() {
+  const uint line = invocation_index();
+  if (line < lines) accumulate(line / stride * stride * length + line % stride);
 }

@@ -35,7 +35,9 @@ void main() {
   const int distance = int(e % columns) - int(e / columns % rows);
   const int d = diagonal();
   if (MODE == ONES) {
-    y[i] = distance == d && i % WORDS == 0 ? one : 0;
+    // Of a f64 the high word tells of a one.
+    const uint word = WORDS == 2 && one != 1 ? 1 : 0;
+    y[i] = distance == d && i % WORDS == word ? one : 0;
   } else {
     y[i] = (MODE == UPPER ? distance >= d : distance <= d) ? x[i] : 0;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the list of implementations, with the reference at its end.
+#include <algorithm>
 #include <array>
 
 #include "engine/vocabulary/text_util.h"
@@ -128,7 +129,28 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
   return choice;
 }
 
+namespace {
+
+// True if no element of the results is to be computed, whatever the data is.
+bool has_no_work(const KernelRequest& request) {
+  return !request.outputs.empty() && !request.def().is(OpTrait::data_dependent) &&
+         std::ranges::all_of(request.outputs,
+                             [](const TensorType& t) { return t.shape.elements() == 0; });
+}
+
+// Takes all and dispatches nothing.
+KernelChoice empty_choice(const KernelRequest& request) {
+  KernelChoice choice;
+  choice.implementation = "empty";
+  choice.post_ops_taken = request.post_ops.size();
+  choice.on_gpu();
+  return choice;
+}
+
+}  // namespace
+
 Selection select_gpu_kernel(const KernelRequest& request) {
+  if (has_no_work(request)) return std::optional<KernelChoice>(empty_choice(request));
   const GpuSelect select = kernels_of(request.def()).gpu;
   if (!select) return unsupported();
   QUERN_ASSIGN(std::optional<KernelChoice> choice, select(request));

@@ -125,29 +125,29 @@ std::optional<Loop> loop_of(const std::vector<EinsumLoops::Label>& labels, Label
   return make_loop(sizes, strides, order);
 }
 
-Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
-  const auto outer = loop_of(loops.outer, Labels::of_result);
-  const auto summed = loop_of(loops.summed, Labels::summed);
+// The sums over `summed` for each element of `outer`, with strides of a, b and the result.
+Selection sums_of(const KernelRequest& request, const Loop& outer, const Loop& summed) {
   constexpr std::size_t most_summed = 3;
-  if (!outer || !summed || summed->dims.size() > most_summed ||
-      !can_loop(summed->elements() + summed->elements() / summed->dims[0] * 2, *request.gpu))
+  const bool doubles = request.dtype(0) == DType::f64;
+  if (summed.dims.size() > most_summed || (doubles && !request.gpu->float64) ||
+      !can_loop(summed.elements() + summed.elements() / summed.dims[0] * 2, *request.gpu))
     return unsupported();
   const bool has_b = request.inputs.size() > 1;
   Dispatch d;
-  d.shader = "einsum";
+  d.shader = doubles ? "einsum_doubles" : "einsum";
   const std::uint32_t local = lanes(*request.gpu);
   d.constants = {local, has_b};
-  d.push = {word(outer->elements())};
-  append(d.push, outer->dims, 1);
-  append(d.push, outer->strides[0], 0);
-  append(d.push, outer->strides[1], 0);
+  d.push = {word(outer.elements())};
+  append(d.push, outer.dims, 1);
+  append(d.push, outer.strides[0], 0);
+  append(d.push, outer.strides[1], 0);
   const auto append_summed = [&](const std::vector<std::int64_t>& values, std::int64_t fill) {
     for (std::size_t i = 0; i < most_summed; ++i)
       d.push.push_back(word(i < values.size() ? values[i] : fill));
   };
-  append_summed(summed->dims, 1);
-  append_summed(summed->strides[0], 0);
-  append_summed(summed->strides[1], 0);
+  append_summed(summed.dims, 1);
+  append_summed(summed.strides[0], 0);
+  append_summed(summed.strides[1], 0);
   d.buffers = {BufferUse::input(0), BufferUse::input(has_b ? 1 : 0), BufferUse::output(0)};
   d.groups = linear_groups(d.push[0], local, *request.gpu);
   KernelChoice choice;
@@ -156,21 +156,51 @@ Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
   return std::optional<KernelChoice>(std::move(choice));
 }
 
+Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
+  const auto outer = loop_of(loops.outer, Labels::of_result);
+  const auto summed = loop_of(loops.summed, Labels::summed);
+  return outer && summed ? sums_of(request, *outer, *summed) : unsupported();
+}
+
+bool has_words(const Shape& shape) {
+  return shape.elements() > 0 && shape.elements() < (std::int64_t{1} << 31);
+}
+
 }  // namespace
+
+Selection product_in_loops(const KernelRequest& request, const ProductShape& p) {
+  const Shape& y = request.outputs[0].shape;
+  if (!has_words(request.shape(0)) || !has_words(request.shape(1)) || !has_words(y) ||
+      p.batch.rank() + 2 > Shape::max_rank)
+    return unsupported();
+  Shape sizes = p.batch;
+  std::array<Shape, 3> strides = {p.a_batch, p.b_batch, {}};
+  const auto add = [&](std::int64_t size, std::int64_t a, std::int64_t b) {
+    sizes.push_back(size);
+    strides[0].push_back(a);
+    strides[1].push_back(b);
+  };
+  add(p.rows, p.a_row, 0);
+  add(p.columns, 0, p.b_column);
+  strides[2] = row_major_strides(sizes);
+  const auto outer = make_loop(sizes, strides, memory_order(sizes, strides[2]));
+  const auto summed = make_loop({p.depth}, std::array{Shape{p.a_column}, Shape{p.b_row}},
+                                std::array<std::size_t, 1>{0});
+  return outer && summed ? sums_of(request, *outer, *summed) : unsupported();
+}
 
 Selection select_einsum(const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
-  if (request.inputs.size() > 2 || request.dtype(0) != DType::f32 || y.elements() == 0 ||
-      y.elements() >= (std::int64_t{1} << 31))
+  const bool floats = request.dtype(0) == DType::f32;
+  if (request.inputs.size() > 2 || (!floats && request.dtype(0) != DType::f64) || !has_words(y))
     return unsupported();
   std::vector<Shape> operands;
   for (std::size_t k = 0; k < request.inputs.size(); ++k) {
     operands.push_back(request.shape(k));
-    if (operands[k].elements() == 0 || operands[k].elements() >= (std::int64_t{1} << 31))
-      return unsupported();
+    if (!has_words(operands[k])) return unsupported();
   }
   const EinsumLoops loops = einsum_loops(request.as<Einsum>(), operands);
-  if (operands.size() == 2) {
+  if (floats && operands.size() == 2) {
     if (const auto c = contraction_of(request, loops)) {
       auto choice = as_product(request, *c);
       if (!choice || *choice) return choice;

@@ -18,6 +18,7 @@ QUERN_GPU_KERNEL(select_unary);
 QUERN_GPU_KERNEL(select_binary);
 QUERN_GPU_KERNEL(select_where);
 QUERN_GPU_KERNEL(select_cast);
+QUERN_GPU_KERNEL(select_bit_cast);
 QUERN_GPU_KERNEL(select_matmul);
 QUERN_GPU_KERNEL(select_conv);
 QUERN_GPU_KERNEL(select_pool);

@@ -45,16 +45,18 @@ Selection select_cumulative(const KernelRequest& request) {
   const DType type = request.dtype(0);
   const auto axis = constant_ints(request, 1);
   const auto rank = static_cast<std::int64_t>(x.rank());
-  const bool longs = type == DType::i64 && op.kind == CumulativeKind::sum;
-  if ((type != DType::f32 && type != DType::i32 && !longs) || !has_words(request.outputs[0]) ||
+  const bool integers = type == DType::i32 || type == DType::u32;
+  const bool longs = (type == DType::i64 || type == DType::u64) && op.kind == CumulativeKind::sum;
+  const bool doubles = type == DType::f64 && request.gpu->float64;
+  if ((type != DType::f32 && !integers && !longs && !doubles) || !has_words(request.outputs[0]) ||
       !axis || axis->size() != 1 || (*axis)[0] < -rank || (*axis)[0] >= rank)
     return unsupported();
   const AxisSplit s = split_at(x, positive_axis((*axis)[0], x.rank()));
   if (!can_loop(s.axis, *request.gpu)) return unsupported();
   Dispatch d;
-  d.shader = "cumulative";
-  d.constants = {op.kind == CumulativeKind::prod, op.exclusive, op.reverse, type == DType::i32,
-                 longs};
+  d.shader = doubles ? "cumulative_doubles" : "cumulative";
+  d.constants = {op.kind == CumulativeKind::prod, op.exclusive, op.reverse};
+  if (!doubles) d.constants.insert(d.constants.end(), {integers, longs});
   d.push = {word(s.outer * s.inner), word(s.axis), word(s.inner)};
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};
   auto choice = over(request, std::move(d));
@@ -66,6 +68,12 @@ namespace {
 
 enum class Diagonal : std::uint32_t { upper, lower, ones };
 
+// The word of a one that is not zero.
+std::uint32_t one_of(DType t) {
+  if (t == DType::f64) return 0x3ff00000;
+  return t == DType::f32 ? word(1.0F) : 1U;
+}
+
 Dispatch diagonal(const TensorType& y, Diagonal mode, std::int64_t k) {
   Dispatch d;
   d.shader = "diagonal";
@@ -73,7 +81,7 @@ Dispatch diagonal(const TensorType& y, Diagonal mode, std::int64_t k) {
   const std::int64_t rows = y.shape[y.shape.rank() - 2];
   const std::int64_t far = std::max(rows, y.shape.back()) + 1;
   d.push = {word(y.shape.elements() * words_of(y)), word(rows), word(y.shape.back()),
-            word(std::clamp(k, -far, far)), y.dtype == DType::f32 ? word(1.0F) : 1U};
+            word(std::clamp(k, -far, far)), one_of(y.dtype)};
   return d;
 }
 
@@ -95,8 +103,7 @@ Selection select_trilu(const KernelRequest& request) {
 
 Selection select_eye_like(const KernelRequest& request) {
   const TensorType& y = request.outputs[0];
-  const bool can_write = y.dtype == DType::f32 || y.dtype == DType::i32 || y.dtype == DType::i64;
-  if (!can_write || !has_words(y)) return unsupported();
+  if (!has_words(y)) return unsupported();
   Dispatch d = diagonal(y, Diagonal::ones, request.as<EyeLike>().k);
   // No element of the input is read.
   d.buffers = {BufferUse::input(0), BufferUse::input(0), BufferUse::output(0)};

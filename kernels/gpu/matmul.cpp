@@ -317,6 +317,8 @@ Selection select_matmul(const KernelRequest& request) {
   const Shape& a = request.shape(0);
   const Shape& b = request.shape(1);
   const TensorType& out = request.outputs[0];
+  if (request.dtype(0) == DType::f64 && op.alpha == 1)
+    return product_in_loops(request, product_shape(a, b, transposed_in(op)));
   if (request.dtype(0) != DType::f32 || request.dtype(1) != DType::f32 ||
       out.shape.elements() == 0 || a.elements() == 0)
     return unsupported();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/matmul_shape.h"
 #include "kernels/gpu/steps.h"
 
 namespace quern::gpu {
@@ -23,6 +24,8 @@ struct Product {
 bool wants_halves(const Product& p, const GpuTarget& target);
 // Writes an f32 element to constant weights of `type`, f32 or f16.
 void write_weight(DType type, std::byte* weights, std::int64_t at, const std::byte* element);
+// A product of f64, by einsum.comp.
+Selection product_in_loops(const KernelRequest& request, const ProductShape& p);
 // Row-major, but with the last two dimensions exchanged in memory.
 Layout columns_first(const Shape& shape);
 // True if the partial sums of `results` results fit into scratch memory, in addition to

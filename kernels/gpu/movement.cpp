@@ -102,6 +102,20 @@ Selection wrapped(const KernelRequest& request) {
 
 }  // namespace
 
+// Copies elements; the CPU brings those into form that not all bits are allowed of.
+Selection select_bit_cast(const KernelRequest& request) {
+  const TensorType& y = request.outputs[0];
+  if (y.shape.elements() == 0 || y.dtype == DType::boolean || bits_of(y.dtype) < 8)
+    return unsupported();
+  const Layout layout = is_dense(request.inputs[0].desc) && !request.inputs[0].desc.layout.block
+                            ? request.inputs[0].desc.layout
+                            : Layout::row_major(y.shape);
+  auto d = copy_dispatch(y.dtype, y.shape, {layout.strides}, {layout.strides}, *request.gpu);
+  if (!d) return unsupported();
+  d->buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return moved(request, d->shader, layout, layout, std::move(*d));
+}
+
 Selection select_pad(const KernelRequest& request) {
   const auto& op = request.as<Pad>();
   const Shape& x = request.shape(0);

@@ -6,16 +6,22 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/lp_norm.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/softmax.h"
 #include "kernels/contract/constant_operands.h"
+#include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
+#include "kernels/gpu/types.h"
 
 namespace quern::gpu {
 namespace {
@@ -49,10 +55,12 @@ bool suits_rows(const KernelRequest& request, const Shape& x) {
   return request.dtype(0) == DType::f32 && can_walk(request, x);
 }
 
-// True for integers if the device supports them.
-bool suits_integers(const KernelRequest& request, const Shape& x) {
+// True for integers, bool and f64 if the device supports them.
+bool suits_exact(const KernelRequest& request, const Shape& x) {
   const DType type = request.dtype(0);
-  return (type == DType::i32 || type == DType::i64) && request.gpu->int64 && can_walk(request, x);
+  const bool suits =
+      type == DType::f64 ? request.gpu->float64 : type == DType::boolean || is_number_integer(type);
+  return suits && request.gpu->int64 && can_walk(request, x);
 }
 
 // Codes of reduce.comp that follow those of ReduceKind.
@@ -61,6 +69,7 @@ constexpr std::uint32_t arg_max = 10, arg_min = 11;
 bool takes_integers(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::sum:
+    case ReduceKind::mean:
     case ReduceKind::max:
     case ReduceKind::min:
     case ReduceKind::prod:
@@ -73,11 +82,26 @@ bool takes_integers(ReduceKind kind) {
 // Selects which of equal elements a search finds.
 enum class Tie : std::uint32_t { first, last };
 
-Dispatch reduction(const KernelRequest& request, const Rows& rows, std::uint32_t kind, Tie tie) {
-  const bool floats = request.dtype(0) == DType::f32;
-  Dispatch d = row_dispatch(floats ? "reduce" : "reduce_integers", rows, *request.gpu);
+// nullopt if an invocation would have too much to do.
+std::optional<Dispatch> reduction(const KernelRequest& request, const Rows& rows,
+                                  std::uint32_t kind, Tie tie) {
+  const DType type = request.dtype(0);
+  const bool floats = type == DType::f32;
+  // Rows whose results share a word have one workgroup; an exponential is a loop.
+  const auto in_a_word = static_cast<std::int64_t>(
+      floats || kind >= arg_max ? 1 : 4 / std::min<std::size_t>(size_of(type), 4));
+  const Rows words = {
+      ceil_div_word(static_cast<std::uint64_t>(rows.count), static_cast<std::uint64_t>(in_a_word)),
+      rows.length};
+  const std::string_view exact = type == DType::f64 ? "reduce_doubles" : "reduce_integers";
+  Dispatch d = row_dispatch(floats ? "reduce" : exact, words, *request.gpu);
+  const bool has_loops =
+      type == DType::f64 && kind == static_cast<std::uint32_t>(ReduceKind::log_sum_exp);
+  const std::int64_t steps = has_loops ? 20 : in_a_word;
+  if (!can_loop(steps * (rows.length / d.constants[0] + 8), *request.gpu)) return std::nullopt;
+  d.push[0] = word(rows.count);
   d.constants.insert(d.constants.end(), {kind, static_cast<std::uint32_t>(tie)});
-  if (!floats) d.constants.push_back(request.dtype(0) == DType::i64 ? 2 : 1);
+  if (!floats) d.constants.push_back(type_code(type));
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};
   return d;
 }
@@ -131,19 +155,66 @@ Selection select_softmax(const KernelRequest& request) {
   return answer("rows", std::move(d), layout, layout, request);
 }
 
+namespace {
+
+// A reduction over nothing, as a number that saturates at the ends of its type.
+double of_nothing(ReduceKind kind) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  switch (kind) {
+    case ReduceKind::mean: return std::numeric_limits<double>::quiet_NaN();
+    case ReduceKind::prod: return 1;
+    case ReduceKind::min: return infinity;
+    case ReduceKind::max:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp: return -infinity;
+    default: return 0;
+  }
+}
+
+// One element of it, copied to all of the result.
+Selection reduce_nothing(const KernelRequest& request) {
+  const ReduceKind kind = request.as<Reduce>().kind;
+  const TensorType& y = request.outputs[0];
+  const Layout out = Layout::row_major(y.shape);
+  auto d = copy_dispatch(y.dtype, y.shape, {Shape::filled(y.shape.rank(), 0)}, {out.strides},
+                         *request.gpu);
+  if (!d || (!is_number(y.dtype) && y.dtype != DType::boolean)) return unsupported();
+  d->buffers = {BufferUse::constant(0), BufferUse::output(0)};
+  auto choice = answer("nothing", std::move(*d), request.inputs[0].desc.layout, out, request);
+  (*choice)->packed_inputs.assign(request.inputs.size(), true);
+  (*choice)->on_gpu().constants.push_back(
+      {cat("gpu-nothing|", static_cast<int>(kind), "|", name_of(y.dtype)), size_of(y.dtype),
+       [kind, t = y.dtype](std::byte* to) -> Status {
+         if (t == DType::boolean) *to = std::byte{kind == ReduceKind::min};
+         visit_number(t, [&]<class T>(TypeTag<T>) {
+           const auto v = static_cast<T>(
+               convert<std::conditional_t<is_float_type<T>, double, T>>(of_nothing(kind)));
+           std::memcpy(to, &v, sizeof v);
+         });
+         return {};
+       }});
+  return choice;
+}
+
+}  // namespace
+
 Selection select_reduce(const KernelRequest& request) {
   const ReduceKind kind = request.as<Reduce>().kind;
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  const bool can = suits_rows(request, x) || (takes_integers(kind) && suits_integers(request, x));
+  if (x.elements() == 0) return reduce_nothing(request);
+  const bool is_float = is_number_float(request.dtype(0));
+  const bool can =
+      suits_rows(request, x) || ((is_float || takes_integers(kind)) && suits_exact(request, x));
   if (!can || x.empty()) return unsupported();
   const auto mask = folded_axes(request);
   if (!mask) return unsupported();
   // Without axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
-  Dispatch d = reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind),
-                         Tie::first);
-  auto choice = answer("rows", std::move(d), rows_of(x, *mask), Layout::row_major(y), request);
+  auto d = reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind),
+                     Tie::first);
+  if (!d) return unsupported();
+  auto choice = answer("rows", std::move(*d), rows_of(x, *mask), Layout::row_major(y), request);
   (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are known when planning
   (*choice)->packed_inputs[0] = false;
   return choice;
@@ -153,12 +224,13 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const auto& op = request.as<ArgReduce>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if ((!suits_rows(request, x) && !suits_integers(request, x)) || x.empty()) return unsupported();
+  if ((!suits_rows(request, x) && !suits_exact(request, x)) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (x[axis] >= exact_floats) return unsupported();
-  Dispatch d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
-                         op.select_last_index ? Tie::last : Tie::first);
-  return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
+  auto d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
+                     op.select_last_index ? Tie::last : Tie::first);
+  if (!d) return unsupported();
+  return answer("rows", std::move(*d), rows_of(x, 1U << axis), Layout::row_major(y), request);
 }
 
 // Each of the k results takes one search over the row, so that k times the loop iterations of a row

@@ -9,6 +9,7 @@
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/gpu/kernels.h"
 
 namespace quern {
 namespace {
@@ -37,7 +38,7 @@ Status bit_cast_reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& BitCast::kernels() {
-  static constexpr OpKernels table{.reference = {bit_cast_reference}};
+  static constexpr OpKernels table{.reference = {bit_cast_reference}, .gpu = gpu::select_bit_cast};
   return table;
 }
 

@@ -177,6 +177,24 @@ inline std::vector<Family> all_families() {
            g.output("chosen " + name, g.where(g.less(a, b), a, b));
            g.output("back " + name, g.cast(g.mul(a, b), DType::f32));
          }
+         for (const DType t : {DType::i16, DType::u8, DType::u64, DType::f64}) {
+           const Operand a = g.cast(x, t);
+           const std::string name(name_of(t));
+           for (const char* kind : {"max", "min", "sum", "mean", "prod"})
+             g.output(name + " " + kind, g.reduce(kind, a, {0}));
+           g.output(name + " row", g.reduce("max", a, {1}, {.keepdims = false}));
+           g.output(name + " most", g.argmax(a, 1));
+           g.output(name + " all", g.reduce("l1", a, {0, 1}));
+         }
+         const Operand doubles = g.cast(x, DType::f64);
+         g.output("so far", g.cast(g.cumsum(doubles, 1), DType::f32));
+         for (const char* kind : {"l2", "log_sum_exp"})
+           g.output(kind, g.cast(g.reduce(kind, doubles, {1}), DType::f32));
+         g.output("any", g.reduce("max", g.less(x, g.scalar(-30)), {0}));
+         const Operand wide = g.cast(floats(g, "wide", {2, 11, 5}), DType::f64);
+         g.output("product", g.cast(g.matmul(doubles, wide), DType::f32));
+         g.output("trace", g.cast(g.einsum("bij,bij->i", {wide, wide}), DType::f32));
+         g.output("eye", g.op("EyeLike", {doubles}, "k=1"));
          g.output("bf16", g.cast(g.cast(x, DType::bf16), DType::f32));
          g.output("shifted", g.op("Binary", {g.cast(x, DType::u16), g.scalar(3, DType::u16)},
                                   "kind=shift_left"));

@@ -4,8 +4,8 @@
 // function is approximated.
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -129,8 +129,14 @@ std::vector<double> as_doubles(DType t, const std::vector<std::byte>& bytes) {
   return all;
 }
 
-// NaNs are equal. `digits`: the share of a number that it may be wrong by; denormal ones may then be
-// zero.
+std::vector<std::int64_t> range(std::int64_t n) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// NaNs are equal. `digits`: the share of a number that it may be wrong by; denormal ones may then
+// be zero.
 void expect_same(DType t, const std::vector<std::byte>& got, const std::vector<std::byte>& wanted,
                  double digits) {
   ASSERT_EQ(got.size(), wanted.size());
@@ -239,6 +245,34 @@ TEST_F(TypesTest, FunctionsOfDoubles) {
                            "clip alpha=-1.1 beta=2.5", "is_nan", "is_inf alpha=1"})
     g.output(kind, g.op("Unary", {y}, cat("kind=", kind)));
   expect_like_reference(g, inputs);
+}
+
+// Rows of many elements, and columns, whose results share words.
+TEST_F(TypesTest, Reductions) {
+  for (const DType t : numbers) {
+    const bool is_float = is_number_float(t);
+    if (is_float && t != DType::f64) continue;
+    GraphBuilder g("reductions");
+    std::vector<Tensor> inputs;
+    const Operand x = row(g, inputs, t);
+    const std::int64_t n = inputs[0].type().shape[0];
+    const Operand square =
+        g.where(g.less(g.unsqueeze(g.integers(range(n)), {1}), g.scalar(9, DType::i64)), x,
+                g.slice(x, {1}, {2}));
+    for (const std::string_view kind : testing::values_of("Reduce", "kind"))
+      for (const std::int64_t axis : {0, 1})
+        if (is_float || (!kind.starts_with("l2") && !kind.starts_with("log")))
+          if (t != DType::boolean || kind == "max" || kind == "min")
+            g.output(cat(kind, axis),
+                     g.op("Reduce", {square, g.integers({axis})}, cat("kind=", kind)));
+    if (t != DType::boolean)
+      for (const char* last : {"true", "false"})
+        for (const char* most : {"true", "false"})
+          g.output(cat("place ", last, most),
+                   g.op("ArgReduce", {square},
+                        cat("axis=1 is_max=", most, " select_last_index=", last)));
+    expect_like_reference(g, inputs, is_float ? 1e-12 : 0);
+  }
 }
 
 // Of these Vulkan has no functions.
