@@ -39,8 +39,10 @@ layout(push_constant) uniform Push {
 #elif defined(DOUBLES)
 #include "broadcast_doubles.glsl"
 #else
+#include "small_floats.glsl"
 #define COMPUTE float
 COMPUTE from_words(uint type, uvec2 words) {
+  if (type >= F8E4M3FN) return of_small_float(type, words.x);
   if (is_float(type)) return to_float(type, words.x);
   if (type == U64) return float(words.y) * 4294967296.0 + float(words.x);
   if (!is_signed(type)) return float(words.x);
@@ -51,6 +53,8 @@ COMPUTE from_words(uint type, uvec2 words) {
 }
 uvec2 to_words(uint type, COMPUTE v) {
   if (type == BYTE) return uvec2(v != 0.0 ? 1 : 0, 0);
+  // Of a cast alpha says that it saturates, and beta is its PowerRounding.
+  if (type >= F8E4M3FN) return uvec2(to_small_float(type, v, alpha != 0.0, uint(beta)), 0);
   return uvec2(of_float(type, v), 0);
 }
 COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {

@@ -14,6 +14,7 @@ COMPUTE from_words(uint type, uvec2 words) {
 }
 uvec2 to_words(uint type, COMPUTE v) {
   if (type == F64) return unpackDouble2x32(v);
+  if (has_few_bits(type)) return words_of(low_bits(type, saturated(type, v)));
   if (!is_float(type)) return words_of(saturated(type, v));
   return uvec2(of_float(type, type == F32 ? float(v) : rounded_to_odd(v)), 0);
 }

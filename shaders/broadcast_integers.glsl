@@ -31,6 +31,7 @@ float rounded_to_odd(uint64_t m) {
   return float(uint(kept) | (kept << cut != m ? 1u : 0u)) * uintBitsToFloat(uint(cut + 127) << 23);
 }
 uvec2 to_words(uint type, COMPUTE v) {
+  if (has_few_bits(type)) return words_of(low_bits(type, v));
   if (!is_float(type)) return words_of(v);
   if (type == F32) return uvec2(floatBitsToUint(UNSIGNED ? float(uint64_t(v)) : float(v)), 0);
   const bool negative = !UNSIGNED && v < 0l;

@@ -18,10 +18,19 @@ int64_t integer_of(uint type, uvec2 words) {
   if (!is_signed(type) || bits == 64) return of_words(words);
   return widened(uint(bitfieldExtract(int(words.x), 0, int(bits))));
 }
+// The last bits of a number, as the type has them.
+int64_t low_bits(uint type, int64_t v) {
+  const int64_t end = int64_t(1) << (type == I4 || type == U4 ? 4 : 2);
+  const int64_t sign = is_signed(type) ? end >> 1 : int64_t(0);
+  return ((v & (end - 1)) ^ sign) - sign;
+}
 #ifdef REAL
-// A REAL to an integer: truncates and saturates, and a NaN is zero.
-int64_t saturated(uint type, REAL v) {
+// A REAL to an integer: truncates and saturates, and a NaN is zero. To one of few bits it rounds,
+// and all of its bits are kept (low_bits()).
+int64_t saturated(uint to, REAL v) {
   if (is_nan(v)) return int64_t(0);
+  const uint type = has_few_bits(to) ? I64 : to;
+  if (has_few_bits(to)) v = roundEven(v);
   const uint digits = bits_of(type) - (is_signed(type) ? 1 : 0);
   const int64_t most = int64_t(~uint64_t(0) >> (64 - digits));
   const REAL end = REAL(2) * REAL(uint64_t(1) << (digits - 1));

@@ -3,9 +3,13 @@
 // kernels/gpu/types.h. Elements of less than a word share one, the first in its lowest bits.
 
 const uint F32 = 1, I32 = 2, BYTE = 3, I64 = 4, F16 = 5, U32 = 6, U64 = 7, I8 = 8, I16 = 9, U16 = 10,
-           BF16 = 11, F64 = 12;  // BYTE: u8 or bool
+           BF16 = 11, F64 = 12,  // BYTE: u8 or bool
+           I4 = 13, U4 = 14, I2 = 15, U2 = 16,  // one a byte, with its sign extended
+           F8E4M3FN = 17, F8E4M3FNUZ = 18, F8E5M2 = 19, F8E5M2FNUZ = 20, F4E2M1 = 21, F8E8M0 = 22;
 
+// In memory.
 uint bits_of(uint type) {
+  if (type >= I4) return 8;
   switch (type) {
     case BYTE:
     case I8: return 8;
@@ -20,7 +24,10 @@ uint bits_of(uint type) {
   }
 }
 bool is_signed(uint type) {
-  return type == I32 || type == I64 || type == I8 || type == I16;
+  return type == I32 || type == I64 || type == I8 || type == I16 || type == I4 || type == I2;
+}
+bool has_few_bits(uint type) {
+  return type >= I4 && type <= U2;
 }
 bool is_float(uint type) {
   return type == F32 || type == F16 || type == BF16;

@@ -9,6 +9,7 @@
 
 #include "graph/numeric.h"
 #include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
@@ -36,7 +37,8 @@ constexpr Variant floats{"broadcast", {}};
 constexpr Variant integers{"broadcast_integers", integer_codes};
 constexpr Variant doubles{"broadcast_doubles", double_codes, true};
 
-// One function of the first `operands` inputs; alpha and beta are those of a Unary.
+// One function of the first `operands` inputs; alpha and beta are those of a Unary, or what a Cast
+// says of floats of a byte.
 struct Function {
   std::uint32_t code;
   std::size_t operands;
@@ -78,9 +80,10 @@ const Variant* variant_of(const KernelRequest& request, const Function& f,
   const Variant* variant = &floats;
   if (has_double)
     variant = &doubles;
-  else if (used(is_number_integer) && !is_float_power)
+  else if (used(is_integer) && !is_float_power)
     variant = &integers;
   if (variant == &floats) return variant;
+  if (used(is_small_float)) return nullptr;
   // Of integers and floats there are casts, and powers of f64.
   if (is_power && types[3] != DType::f64 && used(is_number_float)) return nullptr;
   const bool has_function = std::ranges::find(variant->codes, f.code) != variant->codes.end();
@@ -225,12 +228,16 @@ Selection select_where(const KernelRequest& request) {
 
 Selection select_cast(const KernelRequest& request) {
   if (!has_work(request)) return unsupported();
+  const auto& op = request.as<Cast>();
   const DType from = request.dtype(0);
   // A cast to bool tests for nonzero, which "or nothing" does for integers and f64; the shader for
   // floats stores bytes like that anyway.
   const bool to_bool =
-      request.outputs[0].dtype == DType::boolean && (is_number_integer(from) || from == DType::f64);
-  return general(request, {to_bool ? *code_of(BinaryKind::logical_or) : copy_code, 1});
+      request.outputs[0].dtype == DType::boolean && (is_integer(from) || from == DType::f64);
+  return general(request, {.code = to_bool ? *code_of(BinaryKind::logical_or) : copy_code,
+                           .operands = 1,
+                           .alpha = op.saturate ? 1.0 : 0.0,
+                           .beta = static_cast<double>(op.rounding)});
 }
 
 }  // namespace quern::gpu

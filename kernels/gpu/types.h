@@ -24,8 +24,22 @@ constexpr std::uint32_t type_code(DType t) {
     case DType::u16: return 10;
     case DType::bf16: return 11;
     case DType::f64: return 12;
-    default: return 0;
+    case DType::i4: return 13;
+    case DType::u4: return 14;
+    case DType::i2: return 15;
+    case DType::u2: return 16;
+    case DType::f8e4m3fn: return 17;
+    case DType::f8e4m3fnuz: return 18;
+    case DType::f8e5m2: return 19;
+    case DType::f8e5m2fnuz: return 20;
+    case DType::f4e2m1: return 21;
+    case DType::f8e8m0: return 22;
+    case DType::string: break;
   }
+  return 0;
+}
+constexpr bool is_small_float(DType t) {
+  return type_code(t) >= 17;
 }
 
 }  // namespace quern::gpu

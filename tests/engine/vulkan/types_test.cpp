@@ -220,6 +220,57 @@ TEST_F(TypesTest, Casts) {
   }
 }
 
+// All elements of a byte, and numbers around those that floats of a byte have.
+TEST_F(TypesTest, CastsOfTypesOfAByteOrLess) {
+  constexpr DType small[] = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
+                             DType::f4e2m1,   DType::f8e8m0,     DType::i4,     DType::u4,
+                             DType::i2,       DType::u2};
+  GraphBuilder g("small");
+  std::vector<Tensor> inputs;
+  const auto add = [&](DType t, const auto& values) {
+    const auto n = static_cast<std::int64_t>(values.size());
+    inputs.push_back(must(Tensor::zeros({t, {n}})));
+    std::memcpy(inputs.back().mutable_data(), values.data(), inputs.back().bytes());
+    return g.input(cat("x", inputs.size()), t, {n});
+  };
+  std::vector<float> around;
+  std::vector<std::uint8_t> bytes;
+  for (int i = 0; i < 256; ++i) {
+    bytes.push_back(static_cast<std::uint8_t>(i));
+    for (const int exponent : {i - 128, (i & 31) - 18})
+      for (const float digits : {1.0F, 1.0625F, 1.125F, 1.25F, 1.4375F, 1.5F, 1.75F, 1.9999F})
+        around.push_back(std::ldexp(i & 1 ? -digits : digits, exponent));
+  }
+  around.insert(around.end(), {0, -0.0F, INFINITY, -INFINITY, NAN, 0x1p-127F, 0x1.8p-127F, 3e38F});
+  const Operand x = add(DType::f32, around);
+  for (const DType t : small)
+    for (const char* saturate : {"true", "false"})
+      for (const char* rounding : {"up", "nearest", "down"})
+        if (t == DType::f8e8m0 || rounding[0] == 'u')
+          g.output(cat("to ", name_of(t), saturate, rounding),
+                   g.op("Cast", {x},
+                        cat("to=", name_of(t), " saturate=", saturate, " rounding=", rounding)));
+  for (const DType t : small) {
+    std::vector<std::uint8_t> elements = bytes;
+    if (bits_of(t) < 8) elements = {0, 1, 2, 3};
+    if (t == DType::i2 || t == DType::i4) elements = {0, 1, 254, 255};
+    if (t == DType::f4e2m1) elements.assign(bytes.begin(), bytes.begin() + 16);
+    const Operand of = add(t, elements);
+    for (const DType to : {DType::f32, DType::f16, DType::bf16, DType::boolean})
+      g.output(cat(name_of(t), " to ", name_of(to)), g.cast(of, to));
+    if (!is_integer(t)) continue;
+    for (const DType to : {DType::i8, DType::u64, DType::f64, DType::u2, DType::i4})
+      if (to != t) g.output(cat(name_of(t), " to ", name_of(to)), g.cast(of, to));
+  }
+  const Operand whole = row(g, inputs, DType::i64);
+  const Operand doubles = row(g, inputs, DType::f64);
+  for (const DType t : {DType::i4, DType::u4, DType::i2, DType::u2}) {
+    g.output(cat("of integers ", name_of(t)), g.cast(whole, t));
+    g.output(cat("of doubles ", name_of(t)), g.cast(doubles, t));
+  }
+  expect_like_reference(g, inputs);
+}
+
 TEST_F(TypesTest, ChoicesOfEveryType) {
   GraphBuilder g("choices");
   std::vector<Tensor> inputs;
