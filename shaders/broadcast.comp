@@ -51,7 +51,15 @@ COMPUTE from_words(uint type, uvec2 words) {
   if (type != I64 || int(words.y) == low >> 31) return float(low);
   return float(int(words.y)) * 4294967296.0 + float(words.x);
 }
+// A whole number of at most 16 bits; of a NaN zero.
+uint saturated(uint type, COMPUTE v) {
+  if (is_nan(v)) return 0;
+  const uint bits = type == I4 || type == U4 ? 4 : has_few_bits(type) ? 2 : bits_of(type);
+  const float least = is_signed(type) ? -float(1u << (bits - 1)) : 0.0;
+  return uint(int(clamp(v, least, least + float((1u << bits) - 1))));
+}
 uvec2 to_words(uint type, COMPUTE v) {
+  if (OP == QUANTIZE && type < F8E4M3FN) return uvec2(saturated(type, v), 0);
   if (type == BYTE) return uvec2(v != 0.0 ? 1 : 0, 0);
   // Of a cast alpha says that it saturates, and beta is its PowerRounding.
   if (type >= F8E4M3FN) return uvec2(to_small_float(type, v, alpha != 0.0, uint(beta)), 0);
@@ -59,6 +67,12 @@ uvec2 to_words(uint type, COMPUTE v) {
 }
 COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
   if (OP == WHERE) return p != 0.0 ? q : r;
+  // Of a scale q and a zero point r.
+  if (OP == DEQUANTIZE) return (p - r) * q;
+  if (OP == QUANTIZE) {
+    const COMPUTE quotient = rounded_quotient(p, q);
+    return (TYPE_Y < F8E4M3FN ? roundEven(quotient) : quotient) + r;
+  }
   return OP < ADD ? unary(OP, vec4(p), alpha, beta).x : binary(OP, vec4(p), vec4(q)).x;
 }
 #endif

@@ -12,7 +12,8 @@ const uint ABS = 1, NEG = 2, SIGN = 3, CEIL = 4, FLOOR = 5, ROUND = 6, SQRT = 7,
            SCALED_TANH = 42, IS_NAN = 43, IS_INF = 44, LOGICAL_NOT = 45;
 const uint ADD = 64, SUB = 65, MUL = 66, DIV = 67, POW = 68, MOD = 69, FMOD = 70, MIN = 71, MAX = 72,
            PRELU = 73, LOGICAL_AND = 74, LOGICAL_OR = 75, LOGICAL_XOR = 76, EQUAL = 80, LESS = 81,
-           LESS_EQUAL = 82, GREATER = 83, GREATER_EQUAL = 84, WHERE = 96, COPY = 97;
+           LESS_EQUAL = 82, GREATER = 83, GREATER_EQUAL = 84, WHERE = 96, COPY = 97,
+           QUANTIZE = 98, DEQUANTIZE = 99;
 const uint SWAPPED = 128;  // the operand stands on the left
 
 bvec4 is_inf(vec4 x) {

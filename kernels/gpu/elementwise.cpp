@@ -12,6 +12,7 @@
 #include "graph/ops/cast.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
+#include "kernels/gpu/broadcast.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/steps.h"
@@ -168,22 +169,10 @@ Selection general(const KernelRequest& request, const Function& f) {
       make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},
                 memory_order(out.shape, layout.strides));
   if (!loop) return unsupported();
-  Dispatch d;
-  d.shader = variant->shader;
-  const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, f.code};
-  for (std::size_t i = 0; i < types.size(); ++i)
-    d.constants.push_back(i < f.operands || i == 3 ? type_code(types[i]) : 0);
-  d.push = {word(loop->elements())};
-  append(d.push, loop->dims, 1);
-  for (std::size_t k = 0; k < 3; ++k) append(d.push, loop->strides[k], 0);
-  append_parameter(d.push, f.alpha, *variant, out.dtype);
-  append_parameter(d.push, f.beta, *variant, out.dtype);
-  for (std::uint32_t k = 0; k < 3; ++k)
-    d.buffers.push_back(BufferUse::input(k < f.operands ? k : 0));
-  d.buffers.push_back(BufferUse::output(0));
-  d.groups = linear_groups(ceil_div_word(static_cast<std::uint64_t>(loop->elements()), 4), local,
-                           *request.gpu);
+  Broadcast work{variant->shader, f.code, f.operands, types, {}};
+  append_parameter(work.parameters, f.alpha, *variant, out.dtype);
+  append_parameter(work.parameters, f.beta, *variant, out.dtype);
+  Dispatch d = broadcast_dispatch(work, *loop, *request.gpu);
   choice.implementation = d.shader;
   choice.output_layouts = {layout};
   choice.on_gpu().dispatches.push_back(std::move(d));
@@ -191,6 +180,25 @@ Selection general(const KernelRequest& request, const Function& f) {
 }
 
 }  // namespace
+
+Dispatch broadcast_dispatch(const Broadcast& work, const Loop& loop, const GpuTarget& target) {
+  Dispatch d;
+  d.shader = work.shader;
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, work.code};
+  for (std::size_t i = 0; i < work.types.size(); ++i)
+    d.constants.push_back(i < work.operands || i == 3 ? type_code(work.types[i]) : 0);
+  d.push = {word(loop.elements())};
+  append(d.push, loop.dims, 1);
+  for (std::size_t k = 0; k < 3; ++k) append(d.push, loop.strides[k], 0);
+  d.push.insert(d.push.end(), work.parameters.begin(), work.parameters.end());
+  for (std::uint32_t k = 0; k < 3; ++k)
+    d.buffers.push_back(BufferUse::input(k < work.operands ? k : 0));
+  d.buffers.push_back(BufferUse::output(0));
+  d.groups =
+      linear_groups(ceil_div_word(static_cast<std::uint64_t>(loop.elements()), 4), local, target);
+  return d;
+}
 
 Selection select_unary(const KernelRequest& request) {
   const auto& op = request.as<Unary>();

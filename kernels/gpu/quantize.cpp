@@ -6,11 +6,15 @@
 #include <algorithm>
 
 #include "engine/vocabulary/multiples.h"
+#include "graph/numeric.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/quantize.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/gpu/broadcast.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/rows.h"
+#include "kernels/gpu/steps.h"
 
 namespace quern::gpu {
 namespace {
@@ -54,6 +58,65 @@ Selection elementwise(const KernelRequest& request, QuantizeWork work, std::int6
   return std::optional<KernelChoice>(std::move(choice));
 }
 
+// The strides of a scale over x, one of whose dimensions is cut into blocks; nullopt if they do not
+// divide it.
+std::optional<Loop> blocks_of(const KernelRequest& request, std::int64_t given_axis,
+                              std::int64_t block_size) {
+  const Shape& x = request.shape(0);
+  const Shape& scale = request.shape(1);
+  Shape sizes;
+  Shape strides;
+  if (scale.elements() == 1) {
+    sizes = x;
+    strides = Shape::filled(x.rank(), 0);
+  } else {
+    const std::size_t axis = positive_axis(given_axis, x.rank());
+    const Shape own = row_major_strides(scale);
+    for (std::size_t d = 0; d < x.rank(); ++d) {
+      const bool is_cut = d == axis && block_size > 0;
+      if (is_cut && (x[d] % block_size != 0 || sizes.rank() + 2 > Shape::max_rank))
+        return std::nullopt;
+      sizes.push_back(is_cut ? x[d] / block_size : x[d]);
+      strides.push_back(block_size > 0 ? own[d] : d == axis ? 1 : 0);
+      if (!is_cut) continue;
+      sizes.push_back(block_size);
+      strides.push_back(0);
+    }
+  }
+  const Shape dense = row_major_strides(sizes);
+  return make_loop(sizes, std::array{dense, strides, strides, dense}, memory_order(sizes, dense));
+}
+
+// Of what is beyond floats of a byte.
+enum class Saturation : std::uint8_t { none, full };
+
+// Of elements that quantize.comp lacks, and in blocks.
+Selection in_blocks(const KernelRequest& request, std::uint32_t code, Saturation saturation,
+                    std::int64_t axis, std::int64_t block_size) {
+  const TensorType& y = request.outputs[0];
+  const std::int64_t n = y.shape.elements();
+  if (n == 0 || n >= most_elements || request.shape(0).empty() ||
+      (request.has(2) && request.shape(2).elements() != request.shape(1).elements()))
+    return unsupported();
+  const auto loop = blocks_of(request, axis, block_size);
+  if (!loop) return unsupported();
+  Broadcast work{"broadcast",
+                 code,
+                 request.has(2) ? 3U : 2U,
+                 {request.dtype(0), request.dtype(1), DType::f32, y.dtype},
+                 {word(saturation == Saturation::full ? 1.0F : 0.0F), word(0.0F)}};
+  if (request.has(2)) work.types[2] = request.dtype(2);
+  KernelChoice choice;
+  choice.implementation = "blocks";
+  choice.on_gpu().dispatches.push_back(broadcast_dispatch(work, *loop, *request.gpu));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+// Floats hold their elements, and differences of them, exactly.
+bool is_small(DType t) {
+  return size_of(t) == 1 || t == DType::i16 || t == DType::u16;
+}
+
 }  // namespace
 
 Dispatch quantize_dispatch(const QuantizeWork& work, std::array<BufferUse, 4> buffers,
@@ -75,15 +138,29 @@ Dispatch quantize_dispatch(const QuantizeWork& work, std::array<BufferUse, 4> bu
 Selection select_quantize(const KernelRequest& request) {
   const auto& op = request.as<Quantize>();
   const DType to = request.outputs[0].dtype;
-  if (request.dtype(0) != DType::f32 || !is_8bit(to)) return unsupported();
-  return elementwise(request, {QuantizeMode::quantize, to, 0}, op.axis, op.block_size);
+  if (request.dtype(0) != DType::f32 || request.dtype(1) != DType::f32) return unsupported();
+  if (is_8bit(to)) {
+    auto choice = elementwise(request, {QuantizeMode::quantize, to, 0}, op.axis, op.block_size);
+    if (!choice || *choice) return choice;
+  }
+  if (!is_small(to)) return unsupported();
+  return in_blocks(request, quantize_code, op.saturate ? Saturation::full : Saturation::none,
+                   op.axis, op.block_size);
 }
 
 Selection select_dequantize(const KernelRequest& request) {
   const auto& op = request.as<Dequantize>();
   const DType from = request.dtype(0);
-  if (!is_8bit(from) && from != DType::i32) return unsupported();
-  return elementwise(request, {QuantizeMode::dequantize, from, 0}, op.axis, op.block_size);
+  if (request.dtype(1) == DType::f32 && (is_8bit(from) || from == DType::i32)) {
+    auto choice = elementwise(request, {QuantizeMode::dequantize, from, 0}, op.axis, op.block_size);
+    if (!choice || *choice) return choice;
+  }
+  // A product with a scale of 16 bits rounds once where its factors are small.
+  const bool is_exact =
+      request.dtype(1) == DType::f32 ||
+      (is_number_float(request.dtype(1)) && request.dtype(1) != DType::f64 && size_of(from) == 1);
+  if (!is_small(from) || !is_exact) return unsupported();
+  return in_blocks(request, dequantize_code, Saturation::full, op.axis, op.block_size);
 }
 
 // Computes the range in two passes, then the elements.

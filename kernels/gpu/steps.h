@@ -21,6 +21,8 @@ std::optional<std::uint32_t> code_of(UnaryKind kind);
 std::optional<std::uint32_t> code_of(BinaryKind kind);
 inline constexpr std::uint32_t where_code = 96;
 inline constexpr std::uint32_t copy_code = 97;
+inline constexpr std::uint32_t quantize_code = 98;
+inline constexpr std::uint32_t dequantize_code = 99;
 
 // The result that steps are applied to: its shape and layout.
 struct StepTarget {

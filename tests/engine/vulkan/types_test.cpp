@@ -271,6 +271,44 @@ TEST_F(TypesTest, CastsOfTypesOfAByteOrLess) {
   expect_like_reference(g, inputs);
 }
 
+// By one scale, by scales along an axis, and by blocks; with NaN, infinities and numbers out of
+// range.
+TEST_F(TypesTest, QuantisedElements) {
+  GraphBuilder g("quantised");
+  std::vector<float> values;
+  for (int i = 0; i < 96; ++i)
+    values.push_back(i % 19 == 7   ? NAN
+                     : i % 23 == 5 ? -INFINITY
+                                   : std::sin(i * 1.7F) * std::exp2(i % 17));
+  const Operand x = g.constant(Tensor::from_values<float>(DType::f32, {2, 12, 4}, values));
+  const auto scales = [&](const Shape& shape) {
+    std::vector<float> some;
+    for (std::int64_t i = 0; i < shape.elements(); ++i)
+      some.push_back(0.25F + 0.3F * static_cast<float>(i % 5));
+    return g.constant(Tensor::from_values<float>(DType::f32, shape, some));
+  };
+  const Operand given = g.mul(x, g.input("one", DType::f32, {}));
+  for (const DType t : {DType::u8, DType::i8, DType::u16, DType::i16, DType::u4, DType::i4,
+                        DType::u2, DType::i2, DType::f8e4m3fn, DType::f8e5m2, DType::f4e2m1})
+    for (const auto& [name, shape] : {std::pair("one", Shape{}), std::pair("axis", Shape{12}),
+                                      std::pair("blocks", Shape{2, 4, 4})}) {
+      const std::string to = cat("to=", name_of(t), " ");
+      const std::string where = shape.rank() == 3 ? "block_size=3 axis=1" : "axis=1";
+      Operands by = {scales(shape)};
+      if (is_integer(t))
+        by.push_back(g.cast(g.add(g.mul(scales(shape), g.scalar(0)), g.scalar(1)), t));
+      const auto with = [&](const Operand& v) {
+        Operands all = {v};
+        all.insert(all.end(), by.begin(), by.end());
+        return all;
+      };
+      const Operand q = g.op("Quantize", with(given), to + where);
+      g.output(cat(name_of(t), name), q);
+      g.output(cat("back ", name_of(t), name), g.op("Dequantize", with(q), where));
+    }
+  expect_like_reference(g, {Tensor::scalar<float>(DType::f32, 1)});
+}
+
 TEST_F(TypesTest, ChoicesOfEveryType) {
   GraphBuilder g("choices");
   std::vector<Tensor> inputs;
