@@ -62,6 +62,7 @@ QUERN_GPU_KERNEL(select_roi_pool);
 QUERN_GPU_KERNEL(select_einsum);
 QUERN_GPU_KERNEL(select_dft);
 QUERN_GPU_KERNEL(select_inverse);
+QUERN_GPU_KERNEL(select_det);
 QUERN_GPU_KERNEL(select_stft);
 
 #undef QUERN_GPU_KERNEL

@@ -9,6 +9,7 @@
 #include "graph/ops/inverse.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/gpu/kernels.h"
 
 namespace quern {
 namespace {
@@ -74,7 +75,8 @@ Cost det_flops(const Op&, std::span<const TensorType> inputs, std::span<const Te
 }  // namespace
 
 const OpKernels& Det::kernels() {
-  static constexpr OpKernels table{.reference = {det_reference, det_scratch}, .flops = det_flops};
+  static constexpr OpKernels table{
+      .reference = {det_reference, det_scratch}, .flops = det_flops, .gpu = gpu::select_det};
   return table;
 }
 

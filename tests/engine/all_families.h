@@ -194,6 +194,9 @@ inline std::vector<Family> all_families() {
          const Operand wide = g.cast(floats(g, "wide", {2, 11, 5}), DType::f64);
          g.output("product", g.cast(g.matmul(doubles, wide), DType::f32));
          g.output("trace", g.cast(g.einsum("bij,bij->i", {wide, wide}), DType::f32));
+         const Operand matrices = floats(g, "matrices", {3, 5, 5});
+         g.output("det", g.op("Det", {matrices}));
+         g.output("det of f64", g.cast(g.op("Det", {g.cast(matrices, DType::f64)}), DType::f32));
          g.output("eye", g.op("EyeLike", {doubles}, "k=1"));
          g.output("bf16", g.cast(g.cast(x, DType::bf16), DType::f32));
          g.output("shifted", g.op("Binary", {g.cast(x, DType::u16), g.scalar(3, DType::u16)},

@@ -224,7 +224,7 @@ TEST_F(VulkanTest, PlansWarmUpWhatIsNew) {
 
 TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
   GraphBuilder g("fallback");
-  const Operand x = testing::floats(g, "x", {4, 4});
+  const Operand x = testing::floats(g, "x", {9, 9});
   g.output("y", g.relu(g.add(g.det(g.tanh(x)), x)));
   Model model = must(g.build());
   const auto executable = compile(std::move(model), device_name());
@@ -237,7 +237,7 @@ TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
   EXPECT_EQ(executable->device().counters().submissions, before.submissions + 2);
 
   GraphBuilder again("fallback");
-  const Operand z = testing::floats(again, "x", {4, 4});
+  const Operand z = testing::floats(again, "x", {9, 9});
   again.output("y", again.relu(again.add(again.det(again.tanh(z)), z)));
   const auto refused = Executable::compile(must(again.build()), must(open_device("vulkan,strict")));
   ASSERT_FALSE(refused);
