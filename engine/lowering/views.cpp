@@ -79,12 +79,13 @@ Views expand(const Shape& to, const TensorDesc& in) {
 
 Views views_of(const Graph& g, NodeId id, const TensorDesc& input) {
   const Node& n = g.node(id);
-  if (!n.post_ops.empty() || n.outputs.empty() || n.outputs[0] == no_value) return std::nullopt;
+  if (!n.post_ops.empty() || n.outputs.empty()) return std::nullopt;
+  if (n.as<Split>()) return split(g, n, input);  // of which any output may be unused
+  if (n.outputs[0] == no_value) return std::nullopt;
   if (n.as<Identity>()) return std::vector{View{0, input.layout}};
   if (g.def(id).is(OpTrait::view)) return reshape(*g.type(n.outputs[0]).shape(), input);
   if (const auto* t = n.as<Transpose>()) return transpose(*t, input);
   if (n.as<Slice>()) return slice(g, n, input);
-  if (n.as<Split>()) return split(g, n, input);
   if (n.as<Expand>()) return expand(*g.type(n.outputs[0]).shape(), input);
   return std::nullopt;
 }

@@ -71,6 +71,18 @@ TEST(Lower, ViewsAreNoSteps) {
   EXPECT_EQ(ops, (std::set<std::string>{"Reduce.max", "Binary.add"}));
 }
 
+TEST(Lower, PartsAreViewsWhereTheFirstIsUnused) {
+  GraphBuilder g("parts");
+  const Operand x = g.input("x", DType::f32, {2, 3, 4});
+  g.output("most", g.reduce("max", g.split(x, {1, 1}, 0)[1], {1}));
+  Model model = must(g.build());
+  ASSERT_TRUE(run_passes(model.graph()).ok());
+  cpu::SharedWeights packed;
+  const auto program = must(lower(model.graph(), {.weights = &packed}));
+  ASSERT_EQ(program->steps.size(), 1U);
+  EXPECT_EQ(program->steps[0].op, "Reduce.max");
+}
+
 // Channels may lie in blocks, which no view shows in another order: one copy puts them in the order
 // of the transpose.
 TEST(Lower, ATransposeOfBlocksIsOneCopy) {
