@@ -20,14 +20,8 @@
 namespace quern::onnx {
 namespace {
 
-constexpr double lowest = std::numeric_limits<float>::lowest();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
-
-ValueId compared(NodeImport& n, BinaryKind kind, ValueId x, double y) {
-  const ValueId number = n.scalar_like(x, y);
-  return binary(n, kind, x, number);
-}
 
 ValueId negated(NodeImport& n, ValueId x) {
   return unary(n, UnaryKind::logical_not, x);
@@ -36,16 +30,6 @@ ValueId negated(NodeImport& n, ValueId x) {
 ValueId all_of(NodeImport& n, ValueId x, const Ints& axes) {
   const ValueId ones = cast(n, x, DType::i32);
   return cast(n, reduce(n, ReduceKind::min, ones, axes), DType::boolean);
-}
-
-// x, or a number where the condition holds.
-ValueId unless(NodeImport& n, ValueId condition, ValueId x, double number) {
-  const ValueId other = n.scalar_like(x, number);
-  return where(n, condition, other, x);
-}
-
-ValueId elements_at(NodeImport& n, ValueId x, ValueId places) {
-  return n.add(Gather{.kind = GatherKind::elements, .axis = 1}, {x, places});
 }
 
 // Counts 0, 1, ... as often as a list of one element says.
@@ -74,38 +58,16 @@ ValueId penalise_repetition(NodeImport& n, const Search& s, ValueId scores, Valu
   return n.add(Scatter{.axis = 1}, {scores, tokens, penalised});
 }
 
-// Refuses tokens that would end a run of s.ngram tokens which is there already. Each of the L -
-// ngram + 1 windows is compared with the last ngram - 1 tokens.
-ValueId refuse_ngrams(NodeImport& n, const Search& s, ValueId scores, ValueId tokens) {
-  const ValueId length = dims_of(n, tokens, 1, 2);
-  const ValueId prefix = n.ints_constant({s.ngram - 1});
-  const ValueId zero = n.ints_constant({0});
-  const ValueId before = sub(n, length, prefix);
-  const ValueId windows = binary(n, BinaryKind::max, before, zero);
-  const ValueId offsets = counting_to(n, prefix);
-  const ValueId starts = unsqueeze(n, counting_to(n, windows), {1});
-  const ValueId runs = gather(n, tokens, add(n, starts, offsets), 1);  // [R, windows, ngram - 1]
-  const ValueId last_places = binary(n, BinaryKind::max, add(n, offsets, before), zero);
-  const ValueId last = unsqueeze(n, gather(n, tokens, last_places, 1), {1});
-  const ValueId same = cast(n, binary(n, BinaryKind::equal, runs, last), DType::i32);
-  const ValueId all_same = squeeze(n, reduce(n, ReduceKind::prod, same, {2}), {2});
-  const ValueId followers = slice(n, tokens, s.ngram - 1, to_the_end, 1);
-  const ValueId refused = n.scalar(DType::f32, lowest);
-  const ValueId kept = n.scalar(DType::f32, -lowest);
-  const ValueId bounds = where(n, cast(n, all_same, DType::boolean), refused, kept);
-  return n.add(Scatter{.axis = 1, .reduction = ScatterReduction::min}, {scores, followers, bounds});
-}
-
 ValueId refuse_early_end(NodeImport& n, const Search& s, ValueId scores, ValueId tokens) {
   const ValueId length = dims_of(n, tokens, 1, 2);
   const ValueId is_early = binary(n, BinaryKind::less, length, s.min_length);
   const ValueId ids = counting(n, scalar_dim(n, scores, 1));
   const ValueId is_end = compared(n, BinaryKind::equal, ids, static_cast<double>(s.eos));
-  return unless(n, binary(n, BinaryKind::logical_and, is_early, is_end), scores, lowest);
+  return unless(n, binary(n, BinaryKind::logical_and, is_early, is_end), scores, lowest_score);
 }
 
 ValueId refuse_all_but(NodeImport& n, ValueId scores, ValueId allowed) {
-  return unless(n, negated(n, allowed), scores, lowest);
+  return unless(n, negated(n, allowed), scores, lowest_score);
 }
 
 // The scores with everything that the node asks to do to them, in this order.
@@ -114,7 +76,8 @@ ValueId processed(NodeImport& n, const Search& s, ValueId scores, ValueId tokens
   // No sequence is as long as that.
   constexpr std::int64_t most_ngram = 1 << 16;
   if (s.repetition != no_value) scores = penalise_repetition(n, s, scores, tokens);
-  if (s.ngram > 0 && s.ngram < most_ngram) scores = refuse_ngrams(n, s, scores, tokens);
+  if (s.ngram > 0 && s.ngram < most_ngram)
+    scores = unless(n, ends_of_runs(n, s.ngram, scores, tokens), scores, lowest_score);
   if (s.allowed != no_value) scores = refuse_all_but(n, scores, s.allowed);
   if (s.first != no_value) {
     const ValueId is_later = compared(n, BinaryKind::greater, iteration, 0);
@@ -122,19 +85,10 @@ ValueId processed(NodeImport& n, const Search& s, ValueId scores, ValueId tokens
   }
   if (s.min_length != no_value) scores = refuse_early_end(n, s, scores, tokens);
   if (s.temperature != no_value) scores = div(n, scores, s.temperature);
-  return s.presence == no_value ? scores : sub(n, scores, s.presence);
-}
-
-// The scores [R, V] behind the last token.
-ValueId last_scores(NodeImport& n, const Search& s, ValueId logits) {
-  ValueId scores = squeeze(n, slice(n, logits, -1, to_the_end, 1), {1});
-  const Dim given = n.dim(scores, 1);
-  if (s.vocabulary > 0 && !given.is(s.vocabulary)) {
-    if (given.known() && given.value() < s.vocabulary)
-      n.fail("'vocab_size' is more than its decoder has scores");
-    scores = slice(n, scores, 0, s.vocabulary, 1);
-  }
-  return cast(n, scores, DType::f32);
+  if (s.presence != no_value) scores = sub(n, scores, s.presence);
+  if (!s.times) return scores;
+  const ValueId timed = refuse_by_times(n, *s.times, scores, tokens);
+  return s.timed == no_value ? timed : where(n, s.timed, timed, scores);
 }
 
 // ---- one sequence for each prompt: tokens, and bool [B, 1] that is true at the end
@@ -172,7 +126,7 @@ void keep_best(NodeImport& n, const Search& s, const Ends& found, SearchState& s
   const ValueId there = binary(n, BinaryKind::less, places_there, state[ends]);
   const ValueId missing = negated(n, concat(n, {there, found.are_real}, 1));
   const ValueId scores = concat(n, {state[end_scores], found.scores}, 1);
-  const ValueId least = n.scalar(DType::f32, lowest);
+  const ValueId least = n.scalar(DType::f32, lowest_score);
   const ValueId order = unless(n, missing, binary(n, BinaryKind::max, scores, least), -infinity);
   const ValueId places = top_of(n, order, s.beams).places;
   const ValueId padded = padded_to(n, found.tokens, 2, s.max_length, static_cast<double>(s.pad));
@@ -323,9 +277,55 @@ Search Search::inside(NodeImport& body) const {
   for (ValueId Search::*operand :
        {&Search::max_length, &Search::min_length, &Search::beams, &Search::returned,
         &Search::repetition, &Search::length, &Search::temperature, &Search::presence,
-        &Search::allowed, &Search::first, &Search::draws})
+        &Search::allowed, &Search::first, &Search::timed, &Search::draws})
     s.*operand = body.from_outside(s.*operand);
   return s;
+}
+
+ValueId compared(NodeImport& n, BinaryKind kind, ValueId x, double y) {
+  const ValueId number = n.scalar_like(x, y);
+  return binary(n, kind, x, number);
+}
+
+ValueId unless(NodeImport& n, ValueId condition, ValueId x, double number) {
+  const ValueId other = n.scalar_like(x, number);
+  return where(n, condition, other, x);
+}
+
+ValueId elements_at(NodeImport& n, ValueId x, ValueId places) {
+  return n.add(Gather{.kind = GatherKind::elements, .axis = 1}, {x, places});
+}
+
+ValueId last_scores(NodeImport& n, const Search& s, ValueId logits) {
+  ValueId scores = squeeze(n, slice(n, logits, -1, to_the_end, 1), {1});
+  const Dim given = n.dim(scores, 1);
+  if (s.vocabulary > 0 && !given.is(s.vocabulary)) {
+    if (given.known() && given.value() < s.vocabulary)
+      n.fail("'vocab_size' is more than its decoder has scores");
+    scores = slice(n, scores, 0, s.vocabulary, 1);
+  }
+  return cast(n, scores, DType::f32);
+}
+
+// Each of the L - length + 1 windows is compared with the last length - 1 tokens.
+ValueId ends_of_runs(NodeImport& n, std::int64_t length, ValueId scores, ValueId tokens) {
+  const ValueId all = dims_of(n, tokens, 1, 2);
+  const ValueId zero = n.ints_constant({0});
+  const ValueId prefix = n.ints_constant({length - 1});
+  const ValueId before = sub(n, all, prefix);
+  const ValueId windows = binary(n, BinaryKind::max, before, zero);
+  // A run that is longer than all tokens has no windows.
+  const ValueId offsets = counting_to(n, binary(n, BinaryKind::min, prefix, all));
+  const ValueId starts = unsqueeze(n, counting_to(n, windows), {1});
+  const ValueId runs = gather(n, tokens, add(n, starts, offsets), 1);  // [R, windows, length - 1]
+  const ValueId last_places = binary(n, BinaryKind::max, add(n, offsets, before), zero);
+  const ValueId last = unsqueeze(n, gather(n, tokens, last_places, 1), {1});
+  const ValueId same = cast(n, binary(n, BinaryKind::equal, runs, last), DType::i32);
+  const ValueId all_same = squeeze(n, reduce(n, ReduceKind::prod, same, {2}), {2});
+  const ValueId followers = slice(n, tokens, length - 1, to_the_end, 1);
+  const ValueId none = filled(n, shape_of(n, scores), DType::i32, 0);
+  const Scatter marks{.axis = 1, .reduction = ScatterReduction::max};
+  return cast(n, n.add(marks, {none, followers, all_same}), DType::boolean);
 }
 
 ValueId for_each_beam(NodeImport& n, const Search& s, ValueId x) {

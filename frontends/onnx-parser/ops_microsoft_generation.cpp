@@ -27,6 +27,7 @@
 #include "graph/ops/in_range.h"
 #include "graph/ops/random.h"
 #include "graph/ops/reduce.h"
+#include "graph/ops/softmax.h"
 #include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
@@ -386,6 +387,18 @@ void generate_with_gpt(NodeImport& n, Search s, const Places& places) {
 
 // ---- an encoder with a decoder: T5, Whisper
 
+// f32 [B]: how likely the first step says that there is no speech.
+void set_no_speech(NodeImport& n, const Search& s, ValueId logits) {
+  const std::int64_t token = n.integer("no_speech_token_id", -1);
+  if (!n.wants(4)) return;
+  if (token < 0 || token > std::numeric_limits<std::int32_t>::max())
+    return n.fail(cat("attribute 'no_speech_token_id' is ", token, ", wants a token"));
+  if (logits == no_value)
+    return n.unsupported("output 4 wants an encoder that makes the decoder's first step");
+  const ValueId shares = n.add(Softmax{.axis = 1}, {last_scores(n, s, logits)});
+  n.set(4, gather(n, shares, n.scalar(DType::i64, static_cast<double>(token)), 1));
+}
+
 // The mask of prompts: padding in front of them does not count.
 ValueId prompt_mask(NodeImport& n, const Search& s) {
   if (n.has(places_of_beams.mask)) return n.in(places_of_beams.mask);
@@ -495,6 +508,7 @@ void generate_with_encoder(NodeImport& n, Search s, Prompt prompt) {
   if (!d) return;
   const ValueId prompts = dims_of(n, tokens, 0, 1);
   Start start{.search = begin_search(n, s, for_each_beam(n, s, tokens), prompts)};
+  set_no_speech(n, s, has_step ? outputs[0] : no_value);
   if (has_step) {
     std::vector<ValueId> pasts;
     for (ValueId v : self) pasts.push_back(for_each_beam(n, s, v));
@@ -536,6 +550,54 @@ void import_beam_search(NodeImport& n) {
   generate_with_encoder(n, s, model == speech ? Prompt::speech : Prompt::text);
 }
 
+// The rules of times, if input 11 is 1 or only the run knows it.
+void read_times(NodeImport& n, Search& s) {
+  TimeTokens t{.end = s.eos,
+               .start = n.integer("decoder_start_token_id", -1),
+               .translate = n.integer("translate_token_id", -1),
+               .transcribe = n.integer("transcribe_token_id", -1),
+               .language_model = n.integer("start_of_lm_token_id", -1),
+               .no_times = n.integer("no_timestamps_token_id", -1),
+               .first_time = n.integer("beginning_timestamp_token_id", -1)};
+  const auto rule = n.constant_number(n.in(11));
+  if (!n.has(11) || (rule && *rule != 1)) return;
+  if (!rule) s.timed = compared(n, BinaryKind::equal, number_operand(n, 11, DType::i64), 1);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (t.first_time < 1 || t.first_time > most)
+    n.fail(cat("attribute 'beginning_timestamp_token_id' is ", t.first_time, ", wants a token"));
+  s.times = t;
+}
+
+// Scores are divided by input 14, if that is above 0.
+void read_temperature(NodeImport& n, Search& s) {
+  const auto known = n.constant_number(n.in(14));
+  s.temperature = number_unless(n, 14, DType::f32, 1);
+  if (s.temperature == no_value) return;
+  if (known && *known <= 0) {
+    s.temperature = no_value;
+  } else if (!known) {
+    const ValueId is_none = compared(n, BinaryKind::less_equal, s.temperature, 0);
+    s.temperature = unless(n, is_none, s.temperature, 1);
+  }
+}
+
+// BeamSearch of Whisper, with rules of its own for scores.
+void import_whisper_beam_search(NodeImport& n) {
+  Search s = read_attributes(n, Choice::beams);
+  s.early_stopping = n.integer("early_stopping", 0) == 1;
+  const std::int64_t model = n.integer("model_type", 2);
+  if (model != 2) return n.fail(cat("attribute 'model_type' is ", model, ", wants 2 (Whisper)"));
+  if (n.integer("decoder_output_cross_qk", 0) != 0 || n.wants(3))
+    return n.unsupported("scores of cross attention (output 3) are not supported");
+  if (n.has(13))
+    return n.unsupported("tokens that continue the prompt (input 13) are not supported");
+  n.ignore("init_decoder");
+  read_times(n, s);
+  read_temperature(n, s);
+  read_beams(n, s);
+  generate_with_encoder(n, s, Prompt::speech);
+}
+
 void import_sampling(NodeImport& n) {
   Search s = read_attributes(n, Choice::drawn);
   refuse_encoder(n);
@@ -552,10 +614,26 @@ void import_sampling(NodeImport& n) {
   generate_with_gpt(n, s, places_of_one);
 }
 
+// (tokens so far [R, L], scores [R, V])
+void import_ngram_repeat_block(NodeImport& n) {
+  const std::int64_t length = n.integer("ngram_size");
+  if (!n.ok()) return;
+  if (length < 1) return n.fail(cat("attribute 'ngram_size' is ", length, ", wants 1 or more"));
+  if (n.known_rank(n.in(0)) != 2 || n.known_rank(n.in(1)) != 2)
+    return n.fail("wants tokens [batch, length] and scores [batch, tokens]");
+  const Dim rows = n.dim(n.in(0), 0), scored = n.dim(n.in(1), 0);
+  if (rows.known() && scored.known() && rows.value() != scored.value())
+    return n.fail(cat(rows.value(), " sequences beside scores of ", scored.value()));
+  const ValueId refused = ends_of_runs(n, length, n.in(1), n.in(0));
+  n.set(0, unless(n, refused, n.in(1), -std::numeric_limits<double>::infinity()));
+}
+
 constexpr OpRow microsoft_generation_rows[] = {
     {"BeamSearch", 1, import_beam_search, {5, 12}, {1, 3}},
     {"GreedySearch", 1, import_greedy_search, {2, 7}},
+    {"NGramRepeatBlock", 1, import_ngram_repeat_block, two},
     {"Sampling", 1, import_sampling, {2, 9}, {1, 2}},
+    {"WhisperBeamSearch", 1, import_whisper_beam_search, {5, 15}, {1, 5}},
 };
 
 }  // namespace

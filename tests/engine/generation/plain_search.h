@@ -21,6 +21,11 @@ using Scores = std::vector<float>;
 // The logits behind a sequence of prompt b.
 using Logits = std::function<Scores(std::size_t b, const Tokens& sequence)>;
 
+// Whisper's tokens.
+struct Times {
+  std::int64_t start, translate, transcribe, language_model, no_times, first;
+};
+
 struct Rules {
   std::int64_t eos = 0, pad = 1, most = 8, least = 0, ngram = 0;
   float repetition = 1;
@@ -30,6 +35,9 @@ struct Rules {
   std::size_t beams = 1, returned = 1;
   float length = 1;
   bool early = false;
+  // These are of Whisper.
+  float temperature = 1;
+  std::optional<Times> times;
 };
 
 inline float log_sum(const Scores& x) {
@@ -37,6 +45,39 @@ inline float log_sum(const Scores& x) {
   double sum = 0;
   for (float v : x) sum += std::exp(static_cast<double>(v - most));
   return most + static_cast<float>(std::log(sum));
+}
+
+// Times come in pairs, but for the first one, and do not fall.
+inline void apply_times(const Rules& r, const Tokens& tokens, Scores& x) {
+  constexpr float lowest = std::numeric_limits<float>::lowest();
+  const Times& t = *r.times;
+  const auto refuse = [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = std::max<std::int64_t>(from, 0); i < std::min(to, vocabulary); ++i)
+      x[static_cast<std::size_t>(i)] = lowest;
+  };
+  const auto refuse_one = [&](std::int64_t i) { refuse(i, i + 1); };
+  const auto is_time = [&](std::int64_t token) { return token >= t.first; };
+  const auto first = std::ranges::find_if(tokens, is_time);
+  const bool is_later = first != tokens.end() && first + 1 != tokens.end();
+  refuse_one(t.no_times);
+  refuse_one(t.language_model);
+  if (is_later)
+    for (std::int64_t token : {t.start, t.translate, t.transcribe}) refuse_one(token);
+  const bool ends_timed = is_time(tokens.back());
+  const bool is_pair = !is_later || is_time(tokens[tokens.size() - 2]);
+  if (ends_timed && is_pair) refuse(t.first, vocabulary);
+  if (ends_timed && !is_pair) refuse(0, r.eos);
+  for (std::size_t i = tokens.size(); i-- > 0;)
+    if (is_time(tokens[i])) {
+      refuse(t.first, tokens[i] + (ends_timed && !is_pair ? 0 : 1));
+      break;
+    }
+  if (!is_later) refuse(t.first + 51, vocabulary);
+  double all = 0;
+  for (std::size_t i = static_cast<std::size_t>(t.first); i < x.size(); ++i)
+    if (x[i] > lowest) all += std::exp(static_cast<double>(x[i]));
+  const float text = *std::max_element(x.begin(), x.begin() + t.first);
+  if (all > 0 && std::log(all) > text) refuse(0, t.first);
 }
 
 inline void apply(const Rules& r, std::size_t b, std::size_t step, const Tokens& tokens,
@@ -56,6 +97,8 @@ inline void apply(const Rules& r, std::size_t b, std::size_t step, const Tokens&
     if (step == 0 && !r.first.empty() && r.first[b][t] == 0) x[t] = lowest;
   }
   if (length < r.least) x[static_cast<std::size_t>(r.eos)] = lowest;
+  for (float& v : x) v /= r.temperature;
+  if (r.times) apply_times(r, tokens, x);
 }
 
 inline Tokens padded(Tokens tokens, const Rules& r) {

@@ -22,6 +22,7 @@ const std::map<std::string, std::string>& left_out() {
       {"ai.onnx.ml.CastMap", "takes a map, which no other operator makes"},
       {"ai.onnx.ml.DictVectorizer", "takes a map, which no other operator makes"},
       {"com.microsoft.BeamSearch", generates},
+      {"com.microsoft.WhisperBeamSearch", generates},
       {"com.microsoft.GreedySearch", generates},
       {"com.microsoft.Sampling", generates},
       {"ai.onnx.preview.FlexAttention",
