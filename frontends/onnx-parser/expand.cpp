@@ -171,6 +171,16 @@ ValueId slice(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end, st
                {x, n.ints_constant({start}), n.ints_constant({end}), n.ints_constant({axis})});
 }
 
+ValueId windows_along(NodeImport& n, ValueId x, std::int64_t axis, Slices s) {
+  const auto size = static_cast<double>(s.size), step = static_cast<double>(s.step);
+  const ValueId length = scalar_dim(n, x, axis);
+  const ValueId room = sub(n, length, n.scalar(DType::i64, size));
+  const ValueId steps = div(n, room, n.scalar(DType::i64, step));
+  const ValueId starts = mul(n, counting(n, add(n, steps, 1)), step);
+  const ValueId within = counting(n, n.scalar(DType::i64, size));
+  return gather(n, x, add(n, unsqueeze(n, starts, {1}), within), axis);
+}
+
 ValueId expand_to(NodeImport& n, ValueId x, ValueId shape) {
   return n.add(Expand{}, {x, shape});
 }

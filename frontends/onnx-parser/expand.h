@@ -50,6 +50,13 @@ ValueId channels_first(NodeImport& n, ValueId x, std::int64_t rank);
 ValueId channels_last(NodeImport& n, ValueId x, std::int64_t rank);
 ValueId concat(NodeImport& n, std::vector<ValueId> parts, std::int64_t axis);
 ValueId slice(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end, std::int64_t axis);
+// The slices of `size` elements of x that begin at every `step` along `axis`, in a dimension behind
+// it.
+struct Slices {
+  std::int64_t size = 1;
+  std::int64_t step = 1;
+};
+ValueId windows_along(NodeImport& n, ValueId x, std::int64_t axis, Slices s);
 ValueId expand_to(NodeImport& n, ValueId x, ValueId shape);
 ValueId gather(NodeImport& n, ValueId x, ValueId indices, std::int64_t axis);
 // A tensor of the shape that `shape` holds, each element `value`.

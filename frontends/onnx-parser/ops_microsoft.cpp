@@ -2,6 +2,11 @@
 // com.microsoft: operators that ONNX Runtime's optimiser writes to files, expanded to primitives.
 // The quantised ones are in ops_microsoft_quant.cpp. Source: docs/ContribOperators.md of ONNX
 // Runtime.
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
@@ -13,6 +18,7 @@
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/pad.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/reshape.h"
@@ -141,6 +147,98 @@ void import_nhwc_max_pool(NodeImport& n) {
   if (!n.ok()) return;
   const auto rank = static_cast<std::int64_t>(op.window.kernel.size()) + 2;
   n.set(0, channels_last(n, n.add(op, {channels_first(n, n.in(0), rank)}), rank));
+}
+
+// kernel_shape, strides and pads of MaxpoolWithMask.
+std::optional<Window> masked_window(NodeImport& n) {
+  constexpr std::int64_t most = 1 << 12;  // other windows would be copied, each as a whole
+  const std::string auto_pad = n.text("auto_pad", "NOTSET");
+  n.ignore("storage_order");
+  Window w{.kernel = n.ints("kernel_shape"), .strides = n.ints("strides"), .pads = n.ints("pads")};
+  const std::size_t spatial = w.kernel.size();
+  if (w.strides.empty()) w.strides.assign(spatial, 1);
+  if (w.pads.empty() || auto_pad == "VALID") w.pads.assign(2 * spatial, 0);
+  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+    n.unsupported(cat("'auto_pad' = ", auto_pad, " is not supported"));
+  } else if (!auto_pad.empty() && auto_pad != "NOTSET" && auto_pad != "VALID") {
+    n.fail(cat("attribute 'auto_pad' is '", printable(auto_pad), "'"));
+  } else if (spatial < 1 || spatial > 3 || w.strides.size() != spatial ||
+             w.pads.size() != 2 * spatial) {
+    n.fail(cat("windows of ", spatial, " dimensions with ", w.strides.size(), " strides and ",
+               w.pads.size(), " pads; wants 1 to 3, as many and twice as many"));
+  }
+  for (std::size_t i = 0; n.ok() && i < spatial; ++i)
+    if (w.kernel[i] < 1 || w.kernel[i] > most || w.strides[i] < 1 || w.pads[i] < 0 ||
+        w.pads[i] >= w.kernel[i] || w.pads[i + spatial] < 0 || w.pads[i + spatial] >= w.kernel[i])
+      n.fail(cat("windows of ", w.kernel[i], " at every ", w.strides[i], " with pads of ",
+                 w.pads[i], " and ", w.pads[i + spatial], "; wants 1 to ", most,
+                 ", positive steps and pads below the window"));
+  return n.ok() ? std::optional(std::move(w)) : std::nullopt;
+}
+
+// The mask [.., .., spatial...], i32, for each channel of x, whose planes take its planes in turn:
+// 1 where it is 0. Of planes of several dimensions the first element always counts, as in ONNX
+// Runtime's CPU kernel.
+ValueId stops_of(NodeImport& n, std::int64_t rank) {
+  const ValueId x = n.in(0);
+  const ValueId each = n.ints_constant({-1});
+  const ValueId plane = dims_of(n, x, 2, rank);
+  const ValueId masks = reshape(n, n.in(1), join_dims(n, {each, plane}));
+  const ValueId count = scalar_dim(n, masks, 0);
+  const ValueId pictures = scalar_dim(n, x, 0);
+  const ValueId channel = counting(n, mul(n, pictures, scalar_dim(n, x, 1)));
+  const ValueId own = binary(n, BinaryKind::mod, channel, count);
+  const ValueId mask = reshape(n, gather(n, masks, own, 0), shape_of(n, x));
+  ValueId is_stop = binary(n, BinaryKind::equal, mask, n.scalar_like(mask, 0));
+  if (rank > 3) {
+    const ValueId size = reduce(n, ReduceKind::prod, plane, {0});
+    const ValueId place = reshape(n, counting(n, reshape(n, size, Ints{})), plane);
+    const ValueId is_later = binary(n, BinaryKind::greater, place, n.scalar(DType::i64, 0));
+    is_stop = binary(n, BinaryKind::logical_and, is_stop, is_later);
+  }
+  return cast(n, is_stop, DType::i32);
+}
+
+// (x, mask): the greatest of each window, of whose lines along the last dimension only what lies
+// before the first masked element counts; the lowest number for none. NaN is passed over.
+void import_masked_max_pool(NodeImport& n) {
+  auto w = masked_window(n);
+  if (!w) return;
+  const auto rank = static_cast<std::int64_t>(w->kernel.size()) + 2;
+  if (n.known_rank(n.in(0)) != rank || n.known_rank(n.in(1)) < 2)
+    return n.fail(cat("windows of ", rank - 2, " dimensions want an input of rank ", rank));
+  const std::int64_t last = rank - 1, before = w->pads[w->kernel.size() - 1],
+                     behind = w->pads.back();
+  const Dim length = n.dim(n.in(0), last);
+  if (length.known() && length.value() < w->kernel.back() - before - behind)
+    return n.fail(cat("windows of ", w->kernel.back(), " elements of a padded dimension of ",
+                      length.value() + before + behind));
+  constexpr double lowest = std::numeric_limits<float>::lowest();
+  const ValueId least = n.scalar(DType::f32, lowest);
+  const auto lines = [&](ValueId x, double filler) {
+    const ValueId pads = n.ints_constant({before, behind});
+    const ValueId axis = n.ints_constant({last});
+    if (before + behind > 0) x = n.add(Pad{}, {x, pads, n.scalar_like(x, filler), axis});
+    return windows_along(n, x, last, {.size = w->kernel.back(), .step = w->strides.back()});
+  };
+  const ValueId stops = lines(stops_of(n, rank), 0);
+  const ValueId stopped = n.add(Cumulative{}, {stops, n.scalar(DType::i64, -1)});
+  const ValueId values = lines(n.in(0), lowest);
+  const ValueId is_out = binary(n, BinaryKind::greater, stopped, n.scalar(DType::i32, 0));
+  const ValueId is_none =
+      binary(n, BinaryKind::logical_or, is_out, unary(n, UnaryKind::is_nan, values));
+  const ValueId counted = where(n, is_none, least, values);
+  ValueId y = squeeze(n, reduce(n, ReduceKind::max, counted, {rank}), {rank});
+  if (rank > 3) {
+    w->kernel.back() = w->strides.back() = 1;
+    w->pads[w->kernel.size() - 1] = w->pads.back() = 0;
+    y = n.add(Pool{.kind = PoolKind::max, .window = *w}, {y});
+  }
+  n.set(0, binary(n, BinaryKind::max, y, least));
+}
+
+void import_sample(NodeImport& n) {
+  n.emit(Identity{}, {n.in(0)});
 }
 
 // ---- matrix products
@@ -320,12 +418,14 @@ constexpr OpRow microsoft_rows[] = {
     {"Gelu", 1, import_microsoft_gelu},
     {"GemmFastGelu", 1, import_gemm_fast_gelu, two_or_three},
     {"MatMulInteger16", 1, import_matmul_integer_16, two},
+    {"MaxpoolWithMask", 1, import_masked_max_pool, two},
     {"NhwcConv", 1, import_nhwc_conv, two_or_three},
     {"NhwcFusedConv", 1, import_fused_conv<Channels::last>, {2, 4}},
     {"NhwcMaxPool", 1, import_nhwc_max_pool},
     {"QuickGelu", 1, import_quick_gelu},
     {"RemovePadding", 1, import_remove_padding, two, {1, 4}},
     {"RestorePadding", 1, import_restore_padding, two},
+    {"SampleOp", 1, import_sample},
     {"SkipLayerNormalization", 1, import_skip_layer_norm, {3, 5}, {1, 4}},
     {"SkipSimplifiedLayerNormalization", 1, import_skip_simplified_layer_norm, {3, 4}, {1, 4}},
     {"TransposeMatMul", 1, import_fused_matmul, two},

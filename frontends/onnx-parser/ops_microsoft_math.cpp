@@ -97,12 +97,7 @@ void import_unfold(NodeImport& n) {
   const Dim length = n.dim(n.in(0), at);
   if (length.known() && length.value() < size)
     return n.fail(cat("slices of ", size, " elements of a dimension of ", length.value()));
-  const ValueId room =
-      sub(n, scalar_dim(n, n.in(0), at), n.scalar(DType::i64, static_cast<double>(size)));
-  const ValueId steps = div(n, room, n.scalar(DType::i64, static_cast<double>(step)));
-  const ValueId starts = mul(n, counting(n, add(n, steps, 1)), static_cast<double>(step));
-  const ValueId within = counting(n, n.scalar(DType::i64, static_cast<double>(size)));
-  const ValueId y = gather(n, n.in(0), add(n, unsqueeze(n, starts, {1}), within), at);
+  const ValueId y = windows_along(n, n.in(0), at, {.size = size, .step = step});
   Ints perm;
   for (std::int64_t i = 0; i <= rank; ++i)
     if (i != at + 1) perm.push_back(i);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "tools/random/families.h"
+#include "tools/random/fill.h"
 
 namespace quern::tools {
 namespace {
@@ -221,6 +223,48 @@ bool skip_norm(Builder& b) {
   return true;
 }
 
+bool echo(Builder& b) {
+  const DrawnValue x = b.take({.types = {DType::f32}});
+  b.add_of(domain, "SampleOp", {x}, {}, moved(x, x.dims));
+  return true;
+}
+
+// Windows over one to three dimensions, whose lines end at the first masked element. All channels
+// have the same mask: of another one ONNX Runtime's kernel reads elements that are not its plane's.
+bool masked_max_pool(Builder& b) {
+  const std::int64_t rank = b.rng.between(3, 5);
+  const auto as_size = static_cast<std::size_t>(rank);
+  const DrawnValue x = b.take({.types = {DType::f32},
+                               .least_rank = as_size,
+                               .most_rank = as_size,
+                               .nonempty = true,
+                               .known_rank = true});
+  std::vector<std::int64_t> kernel, strides, pads, ends;
+  Extents dims = x.dims, mask = x.dims;
+  mask[0] = mask[1] = fixed(1);
+  for (std::size_t d = 2; d < as_size; ++d) {
+    kernel.push_back(b.rng.between(1, std::min<std::int64_t>(least(x.dims[d]), 4)));
+    strides.push_back(b.rng.between(1, 3));
+    pads.push_back(b.rng.between(0, kernel.back() - 1));
+    ends.push_back(b.rng.between(0, kernel.back() - 1));
+    const std::int64_t room = pads.back() + ends.back() - kernel.back();
+    dims[d] =
+        map_extent(x.dims[d], [&](std::int64_t n) { return (n + room) / strides.back() + 1; });
+  }
+  Extents slices = dims;
+  slices.push_back(fixed(kernel.back()));
+  if (!b.fits(slices)) return false;
+  pads.insert(pads.end(), ends.begin(), ends.end());
+  const DrawnValue seen = b.steady(b.input_of(DType::i32, mask, [&](std::size_t, const Shape& s) {
+    return tensor_of(DType::i32, s, [&](std::int64_t) { return b.rng.chance(0.8); });
+  }));
+  b.add_of(domain, "MaxpoolWithMask", {x, seen},
+           {Builder::integers("kernel_shape", kernel), Builder::integers("strides", strides),
+            Builder::integers("pads", pads)},
+           {DType::f32, dims, std::numeric_limits<double>::infinity(), false});
+  return true;
+}
+
 constexpr std::array contrib_table = {
     Family{"contrib-gelus", 0.8, gelus},
     Family{"contrib-fused-conv", 0.6, fused_conv},
@@ -231,6 +275,8 @@ constexpr std::array contrib_table = {
     Family{"contrib-fused-gemm", 0.6, fused_gemm},
     Family{"contrib-fused-matmul", 0.6, fused_matmul},
     Family{"contrib-skip-norm", 0.6, skip_norm},
+    Family{"contrib-echo", 0.1, echo},
+    Family{"contrib-masked-max-pool", 0.3, masked_max_pool},
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ std::span<const Family> contrib_decoder_families();
 std::span<const Family> contrib_diffusion_families();
 std::span<const Family> contrib_math_families();
 std::span<const Family> contrib_quantised_families();
+std::span<const Family> contrib_sequence_families();
 std::span<const Family> classical_families();
 std::span<const Family> optional_families();
 std::span<const Family> same_families();

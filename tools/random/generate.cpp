@@ -64,6 +64,7 @@ std::vector<Family> all_families() {
                             contrib_diffusion_families(),
                             contrib_math_families(),
                             contrib_quantised_families(),
+                            contrib_sequence_families(),
                             classical_families(),
                             optional_families(),
                             same_families()})
