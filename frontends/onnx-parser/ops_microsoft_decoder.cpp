@@ -5,6 +5,7 @@
 //
 // batch B, heads N over KV heads of keys, new rows S, rows M of the past's buffer, width H.
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,10 +15,15 @@
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/binary_kind.h"
+#include "graph/ops/in_range.h"
 #include "graph/ops/pad.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/scatter.h"
 
 namespace quern::onnx {
 namespace {
+
+constexpr std::int64_t to_last = std::numeric_limits<std::int64_t>::max();
 
 struct Decoder {
   std::int64_t heads = 1, kv = 1;
@@ -69,21 +75,21 @@ ValueId twice(NodeImport& n, ValueId x) {
   return mul(n, x, two);
 }
 
-void rotate(NodeImport& n, Decoder& d) {
-  if (!n.has(7) || !n.has(8)) return n.fail("do_rotary wants cos_cache and sin_cache");
+// Input `cos` and the next one hold the angles of each position.
+void rotate(NodeImport& n, Decoder& d, std::size_t cos, ValueId at) {
+  if (!n.has(cos) || !n.has(cos + 1)) return n.fail("do_rotary wants cos_cache and sin_cache");
   const Pairs pairs =
       n.flag("rotary_interleaved", Flag::off) ? Pairs::neighbours : Pairs::of_halves;
-  const Dim half = n.dim(n.in(7), 1);
+  const Dim half = n.dim(n.in(cos), 1);
   const Dim width = n.dim(d.q, 3);
-  const ValueId at = rotary_positions(n, d);
   const auto rows_of = [&](std::size_t i) { return unsqueeze(n, gather(n, n.in(i), at, 0), {1}); };
-  Rotation r{.cos = rows_of(7), .sin = no_value};
-  r.sin = rows_of(8);
+  Rotation r{.cos = rows_of(cos), .sin = no_value};
+  r.sin = rows_of(cos + 1);
   constexpr std::int64_t most_pairs = std::int64_t{1} << 40;  // others are counted at run time
   if (half.known() && width.known() && half.value() < most_pairs) {
     if (!width.is(2 * half.value())) r.width = 2 * half.value();
   } else {
-    r.width_at_run = twice(n, dims_of(n, n.in(7), 1, 2));
+    r.width_at_run = twice(n, dims_of(n, n.in(cos), 1, 2));
   }
   d.q = rotated(n, d.q, r, pairs);
   d.k = rotated(n, d.k, r, pairs);
@@ -134,7 +140,7 @@ void import_group_query_attention(NodeImport& n) {
   read_rows(n, d);
   if (!n.ok()) return;
   find_positions(n, d);
-  if (rotates) rotate(n, d);
+  if (rotates) rotate(n, d, 7, rotary_positions(n, d));
   n.ignore("rotary_interleaved");
   d.k = present_of(n, d, n.in(3), d.k);
   d.v = present_of(n, d, n.in(4), d.v);
@@ -147,6 +153,112 @@ void import_group_query_attention(NodeImport& n) {
       CachedAttention{
           .scale = scale.factor, .softcap = softcap, .window = std::max<std::int64_t>(window, 0)},
       std::move(operands));
+  n.set(0, join_heads(n, y));
+  n.set(1, d.k);
+  n.set(2, d.v);
+}
+
+// ---- SparseAttention: (query, key?, value?, past key, past value, rows and columns of blocks,
+// keys at most, keys of each sequence, cos?, sin?)
+
+// All of the rows of a prompt are new; else those in front of the new ones are the past's.
+void find_sparse_positions(NodeImport& n, Decoder& d) {
+  d.rows = dims_of(n, d.q, 2, 3);
+  const ValueId lengths = reshape(n, cast(n, n.in(8), DType::i64), Ints{-1, 1});
+  const ValueId total = reshape(n, cast(n, n.in(7), DType::i64), Ints{1});
+  const ValueId is_prompt = binary(n, BinaryKind::equal, total, d.rows);
+  const ValueId zero = n.ints_constant({0});
+  const ValueId before = binary(n, BinaryKind::max, sub(n, lengths, d.rows), zero);
+  d.before = where(n, is_prompt, zero, before);
+  d.at = add(n, d.before, counting(n, scalar_dim(n, d.q, 2)));
+}
+
+// The buffer with the new rows in it.
+ValueId updated(NodeImport& n, const Decoder& d, ValueId past, ValueId fresh) {
+  const ValueId room = dims_of(n, past, 2, 3);
+  return n.add(CacheAppend{}, {past, fresh, reshape(n, d.before, Ints{-1}), room});
+}
+
+// Which blocks of keys each block of queries sees, bool [layouts, blocks, blocks], of rows
+// [layouts, blocks + 1] and columns [layouts, most], which are as in compressed sparse rows.
+ValueId seen_blocks(NodeImport& n) {
+  const ValueId ends = slice(n, cast(n, n.in(5), DType::i64), 1, to_last, 1);
+  const ValueId columns = cast(n, n.in(6), DType::i64);
+  const ValueId blocks = dims_of(n, ends, 1, 2);
+  const ValueId place = unsqueeze(n, counting(n, scalar_dim(n, columns, 1)), {1});
+  const ValueId is_before = binary(n, BinaryKind::less_equal, unsqueeze(n, ends, {1}), place);
+  const ValueId rows =
+      squeeze(n, reduce(n, ReduceKind::sum, cast(n, is_before, DType::i64), {2}), {2});
+  const ValueId is_padding = binary(n, BinaryKind::equal, rows, blocks);
+  const ValueId zero = n.ints_constant({0});
+  const ValueId used = where(n, is_padding, zero, columns);
+  const ValueId checked =
+      n.add(InRange{.what = "a column of a block"}, {used, zero, add(n, blocks, -1)});
+  const ValueId at = add(n, mul(n, rows, blocks), checked);
+  // Padding is in a row of its own behind the others.
+  const ValueId layouts = dims_of(n, columns, 0, 1);
+  const ValueId room = mul(n, blocks, add(n, blocks, 1));
+  const ValueId none = filled(n, join_dims(n, {layouts, room}), DType::i32, 0);
+  const ValueId one = filled(n, shape_of(n, at), DType::i32, 1);
+  const ValueId marks = n.add(Scatter{.axis = 1}, {none, at, one});
+  const ValueId each = n.ints_constant({-1});
+  const ValueId table = reshape(n, marks, join_dims(n, {layouts, each, blocks}));
+  return cast(n, table, DType::boolean);
+}
+
+// What the scores of heads that do not see a key get: [B, N, S, M]. Heads take the layouts in turn.
+ValueId block_bias(NodeImport& n, const Decoder& d, std::int64_t size) {
+  const ValueId seen = seen_blocks(n);
+  const ValueId width = n.scalar(DType::i64, static_cast<double>(size));
+  const ValueId of_queries = gather(n, seen, div(n, d.at, width), 1);  // [layouts, B, S, blocks]
+  const ValueId key = counting(n, scalar_dim(n, d.k, 2));
+  const ValueId blocks = scalar_dim(n, n.in(5), 1);
+  const ValueId last = add(n, blocks, -2);
+  const ValueId block = binary(n, BinaryKind::min, div(n, key, width), last);
+  const ValueId of_keys = transpose(n, gather(n, of_queries, block, 3), {1, 0, 2, 3});
+  const ValueId head = counting(n, n.scalar(DType::i64, static_cast<double>(d.heads)));
+  const ValueId layouts = scalar_dim(n, n.in(5), 0);
+  const ValueId of_heads = gather(n, of_keys, binary(n, BinaryKind::mod, head, layouts), 1);
+  const bool is_half = n.dtype(d.q) == DType::f16;
+  const double lowest = is_half ? -65504.0 : std::numeric_limits<float>::lowest();
+  const ValueId hidden = n.scalar(n.dtype(d.q), lowest);
+  return where(n, of_heads, n.scalar(n.dtype(d.q), 0), hidden);
+}
+
+void check_blocks(NodeImport& n, const Decoder& d) {
+  if (n.known_rank(n.in(5)) != 2 || n.known_rank(n.in(6)) != 2)
+    return n.fail("rows and columns of blocks want rank 2");
+  const Dim layouts = n.dim(n.in(5), 0), others = n.dim(n.in(6), 0), ends = n.dim(n.in(5), 1);
+  if (layouts.known() && others.known() && layouts.value() != others.value())
+    return n.fail(cat("rows of ", layouts.value(), " layouts and columns of ", others.value()));
+  if (layouts.known() && (layouts.value() < 1 || d.heads % layouts.value() != 0))
+    return n.fail(cat(layouts.value(), " layouts for ", d.heads, " heads"));
+  if (ends.known() && ends.value() < 2) n.fail("its layouts have no blocks");
+}
+
+void import_sparse_attention(NodeImport& n) {
+  Decoder d{.heads = head_count(n, "num_heads"), .kv = head_count(n, "kv_num_heads")};
+  const float given_scale = n.number("scale", 0);
+  const bool rotates = n.flag("do_rotary", Flag::off);
+  const std::int64_t size = n.integer("sparse_block_size");
+  if (n.ok() && size != 16 && size != 32 && size != 64 && size != 128)
+    return n.fail(cat("attribute 'sparse_block_size' is ", size, ", wants 16, 32, 64 or 128"));
+  for (const std::size_t i : {3, 4, 5, 6, 7, 8})
+    if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
+  check_blocks(n, d);
+  if (n.ok()) read_rows(n, d);
+  if (!n.ok()) return;
+  find_sparse_positions(n, d);
+  if (rotates) rotate(n, d, 9, d.at);
+  n.ignore("rotary_interleaved");
+  d.k = updated(n, d, n.in(3), d.k);
+  d.v = updated(n, d, n.in(4), d.v);
+  const ValueId bias = block_bias(n, d, size);
+  const ScoreScale scale =
+      score_scale(n, d.q, given_scale != 0 ? std::optional(given_scale) : std::nullopt);
+  const ValueId before = reshape(n, d.before, Ints{-1});
+  const ValueId y =
+      n.add(CachedAttention{.scale = scale.factor}, {scale.q, d.k, d.v, before, bias});
   n.set(0, join_heads(n, y));
   n.set(1, d.k);
   n.set(2, d.v);
@@ -187,6 +299,7 @@ void import_microsoft_rotary(NodeImport& n) {
 constexpr OpRow microsoft_decoder_rows[] = {
     {"GroupQueryAttention", 1, import_group_query_attention, {1, 14}, {1, 4}},
     {"RotaryEmbedding", 1, import_microsoft_rotary, {4, 4}},
+    {"SparseAttention", 1, import_sparse_attention, {1, 11}, three},
 };
 
 }  // namespace

@@ -388,5 +388,159 @@ TEST(ContribDecoder, AWindowOfNothingIsRefused) {
   }
 }
 
+// ---- SparseAttention
+
+constexpr std::int64_t block = 16, blocks = 3, layouts = 2, wide = 4;
+
+struct SparseCase {
+  std::int64_t rows;     // new ones of each sequence
+  std::int64_t keys[2];  // of each sequence, new ones among them
+  std::int64_t total;
+  bool packed = false;
+  // The first layout leaves out one block of the past, the second sees everything.
+  bool seen[layouts][blocks][blocks] = {{{true}, {true, true}, {true, false, true}},
+                                        {{true}, {true, true}, {true, true, true}}};
+  std::int64_t room = 48;
+  Tensor q = pattern({2, rows, 4 * wide}, 1), k = pattern({2, rows, 2 * wide}, 2),
+         v = pattern({2, rows, 2 * wide}, 3);
+  Tensor past_k = pattern({2, 2, room, wide}, 4), past_v = pattern({2, 2, room, wide}, 5);
+
+  std::int64_t before(std::int64_t b) const { return rows == total ? 0 : keys[b] - rows; }
+  float row(const Tensor& past, const Tensor& fresh, std::int64_t b, std::int64_t h, std::int64_t j,
+            std::int64_t d) const {
+    if (j < before(b)) return at(past, ((b * 2 + h) * room + j) * wide + d);
+    return at(fresh, ((b * rows + j - before(b)) * 2 + h) * wide + d);
+  }
+
+  std::vector<float> result() const {
+    std::vector<float> y;
+    for (std::int64_t b = 0; b < 2; ++b)
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t h = 0; h < 4; ++h) {
+          const std::int64_t last = before(b) + i;
+          std::vector<double> p(static_cast<std::size_t>(last + 1), 0);
+          double sum = 0;
+          for (std::int64_t j = 0; j <= last; ++j) {
+            if (!seen[h % layouts][last / block][j / block]) continue;
+            double dot = 0;
+            for (std::int64_t d = 0; d < wide; ++d)
+              dot += static_cast<double>(at(q, ((b * rows + i) * 4 + h) * wide + d)) *
+                     row(past_k, k, b, h / 2, j, d);
+            sum += p[static_cast<std::size_t>(j)] = std::exp(dot / 2);
+          }
+          for (std::int64_t d = 0; d < wide; ++d) {
+            double mean = 0;
+            for (std::int64_t j = 0; j <= last; ++j)
+              mean += p[static_cast<std::size_t>(j)] / sum * row(past_v, v, b, h / 2, j, d);
+            y.push_back(static_cast<float>(mean));
+          }
+        }
+    return y;
+  }
+
+  quern::testing::OneOperator model() const {
+    const auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+    quern::testing::OneOperator op{
+        .op = "SparseAttention",
+        .attributes = {integer("num_heads", 4), integer("kv_num_heads", 2),
+                       integer("sparse_block_size", block)},
+        .outputs = 3};
+    op.fed = {{q},
+              {k},
+              {v},
+              {past_k},
+              {past_v},
+              {tensor<std::int32_t>({2, 4}, {0, 1, 3, 5, 0, 1, 3, 6}), i32},
+              {tensor<std::int32_t>({2, 6}, {0, 0, 1, 0, 2, -1, 0, 0, 1, 0, 1, 2}), i32},
+              {tensor<std::int32_t>({1}, {narrow(total)}), i32},
+              {tensor<std::int32_t>({2}, {narrow(keys[0]), narrow(keys[1])}), i32}};
+    if (!packed) return op;
+    op.fed[1] = op.fed[2] = {};
+    std::vector<float> all;
+    for (std::int64_t r = 0; r < 2 * rows; ++r)
+      for (const Tensor* part : {&q, &k, &v})
+        for (std::int64_t d = 0; d < part->shape()[2]; ++d)
+          all.push_back(at(*part, r * part->shape()[2] + d));
+    op.fed[0].tensor = Tensor::from_values<float>(DType::f32, Shape{2, rows, 8 * wide}, all);
+    return op;
+  }
+};
+
+TEST(ContribDecoder, BlocksOfKeysThatALayoutLeavesOutAreNotSeen) {
+  const SparseCase cases[] = {{.rows = 40, .keys = {40, 40}, .total = 40},
+                              {.rows = 1, .keys = {41, 18}, .total = 41},
+                              {.rows = 1, .keys = {33, 48}, .total = 48, .packed = true},
+                              {.rows = 5, .keys = {36, 20}, .total = 36}};
+  for (const SparseCase& c : cases)
+    for (const auto& way : quern::testing::ways()) {
+      const auto op = c.model();
+      const auto found = must(quern::testing::run_onnx(quern::testing::model_of(op),
+                                                       quern::testing::inputs_of(op), way));
+      EXPECT_THAT(found[0].span<float>(),
+                  ::testing::Pointwise(::testing::FloatNear(2e-5F), c.result()));
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t h = 0; h < 2; ++h)
+          for (std::int64_t j = 0; j < c.before(b) + c.rows; ++j)
+            EXPECT_EQ(at(found[1], ((b * 2 + h) * c.room + j) * wide),
+                      c.row(c.past_k, c.k, b, h, j, 0));
+    }
+}
+
+// Half a turn changes the signs of new queries and keys; keys of the past were turned before.
+TEST(ContribDecoder, SparseAttentionTurnsItsHeads) {
+  const SparseCase c{.rows = 5, .keys = {36, 20}, .total = 36};
+  auto op = c.model();
+  op.attributes.push_back(integer("do_rotary", 1));
+  const auto error = [&] {
+    return quern::testing::answer(quern::testing::model_of(op), quern::testing::inputs_of(op), {});
+  };
+  EXPECT_THAT(error(), ::testing::HasSubstr("do_rotary wants cos_cache and sin_cache"));
+  const auto angles = [](float value) {
+    return Tensor::from_values<float>(DType::f32, Shape{48, 2}, std::vector<float>(96, value));
+  };
+  op.fed.resize(11);
+  op.fed[9] = {angles(1)};
+  op.fed[10] = {angles(0)};
+  const auto found = must(
+      quern::testing::run_onnx(quern::testing::model_of(op), quern::testing::inputs_of(op), {}));
+  EXPECT_THAT(found[0].span<float>(),
+              ::testing::Pointwise(::testing::FloatNear(2e-5F), c.result()));
+  op.fed[9] = {angles(-1)};
+  SparseCase turned = c;
+  for (Tensor* x : {&turned.q, &turned.k}) {
+    std::vector<float> other;
+    for (float v : x->span<float>()) other.push_back(-v);
+    *x = Tensor::from_values<float>(DType::f32, x->shape(), other);
+  }
+  const auto half = must(
+      quern::testing::run_onnx(quern::testing::model_of(op), quern::testing::inputs_of(op), {}));
+  EXPECT_THAT(half[0].span<float>(),
+              ::testing::Pointwise(::testing::FloatNear(2e-5F), turned.result()));
+}
+
+TEST(ContribDecoder, BlocksThatAreNoneAreErrorsInWords) {
+  const SparseCase c{.rows = 1, .keys = {41, 18}, .total = 41};
+  const auto error = [&](std::size_t input, const Tensor& t) {
+    auto op = c.model();
+    op.fed[input].tensor = t;
+    return quern::testing::answer(quern::testing::model_of(op), quern::testing::inputs_of(op), {});
+  };
+  const Tensor three = tensor<std::int32_t>(
+      {3, 4}, std::initializer_list<std::int32_t>{0, 1, 3, 5, 0, 1, 3, 6, 0, 1, 3, 6});
+  EXPECT_THAT(error(5, three), ::testing::HasSubstr("rows of 3 layouts and columns of 2"));
+  EXPECT_THAT(error(5, tensor<std::int32_t>({4}, {0, 1, 3, 5})),
+              ::testing::HasSubstr("rows and columns of blocks want rank 2"));
+  const Tensor far = tensor<std::int32_t>({2, 6}, {0, 0, 1, 0, 7, -1, 0, 0, 1, 0, 1, 2});
+  EXPECT_THAT(error(6, far), ::testing::HasSubstr("a column of a block is 7, wants 0 to 2"));
+  EXPECT_THAT(error(8, tensor<std::int32_t>({2}, {1000000000, 3})),
+              ::testing::HasSubstr("error: "));
+  EXPECT_THAT(error(4, Tensor()), ::testing::HasSubstr("input 4 is left out"));
+  auto op = c.model();
+  op.attributes.back() = integer("sparse_block_size", 8);
+  EXPECT_THAT(
+      quern::testing::answer(quern::testing::model_of(op), quern::testing::inputs_of(op), {}),
+      ::testing::HasSubstr("'sparse_block_size' is 8, wants 16, 32, 64 or 128"));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test
