@@ -104,6 +104,30 @@ Status bound_non_zero(InferContext& c) {
   return {};
 }
 
+// ---- time_warping
+
+Status infer_with_path(InferContext& c, DataSize size) {
+  QUERN_TRY(c.want_dtype(0, DType::f32));
+  const Dims* x = c.dims(0);
+  if (x && x->size() != 2 && (x->size() != 3 || (x->front().known() && !x->front().is(1))))
+    return c.error(cat(c.describe(0), " must be [m,n] or [1,m,n]"));
+  Dim length;
+  if (x && size == DataSize::at_most) {
+    const Dim rows = (*x)[x->size() - 2], columns = x->back();
+    length = rows.is(0) || columns.is(0) ? Dim(0) : rows + columns;
+  }
+  c.set(0, DType::i32, Dims{2, length});
+  return {};
+}
+
+Status infer_time_warping(InferContext& c) {
+  return infer_with_path(c, DataSize::unknown);
+}
+
+Status bound_time_warping(InferContext& c) {
+  return infer_with_path(c, DataSize::at_most);
+}
+
 // ---- top_k
 
 Status infer_top_k(InferContext& c) {
@@ -198,6 +222,15 @@ const OpDef& NonZero::def() {
                              .bound = bound_non_zero,
                              .attributes = &op_struct<NonZero>,
                              .onnx = {"NonZero", 9}};
+  return def;
+}
+
+const OpDef& TimeWarping::def() {
+  static constexpr OpDef def{.name = "TimeWarping",
+                             .traits = OpTrait::data_dependent,
+                             .infer = infer_time_warping,
+                             .bound = bound_time_warping,
+                             .attributes = &op_struct<TimeWarping>};
   return def;
 }
 

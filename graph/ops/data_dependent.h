@@ -73,6 +73,17 @@ struct NonMaxSuppression {
   bool operator==(const NonMaxSuppression&) const = default;
 };
 
-using DataDependentOps = OpList<TopK, NonZero, Unique, Compress, NonMaxSuppression>;
+// costs f32 [M, N] or [1, M, N] -> i32 [2, n]: rows and columns of the cheapest path from the first
+// element to the last one, each step of which goes on by a row, by a column or by both.
+// com.microsoft DynamicTimeWarping.
+struct TimeWarping {
+  template <class S, class F>
+  static void fields(S&, F&&) {}
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const TimeWarping&) const = default;
+};
+
+using DataDependentOps = OpList<TopK, NonZero, Unique, Compress, NonMaxSuppression, TimeWarping>;
 
 }  // namespace quern

@@ -113,7 +113,8 @@ Status infer_string_part_count(InferContext& c) {
   return {};
 }
 
-Status infer_string_split(InferContext& c) {
+// [shape of input 0, the number in input 1]
+Status infer_with_width(InferContext& c) {
   QUERN_TRY(c.want_dtype(0, DType::string));
   QUERN_TRY(want_single(c, 1));
   QUERN_ASSIGN(const ListOperand width, list_operand(c, 1));
@@ -132,13 +133,58 @@ Status infer_string_split(InferContext& c) {
   return {};
 }
 
+// ---- token_count, tokens, string_hash
+
+Status check_expression(const InferContext& c, const std::string& pattern) {
+  const Status compiled = regex::Program::compile(pattern).status();
+  if (compiled.code() == Code::unsupported) return c.unsupported(compiled.message());
+  if (!compiled.ok()) return c.error(compiled.message());
+  return {};
+}
+
+Status check_rule(const InferContext& c, const TokenRule& rule) {
+  constexpr std::size_t most_separators = 64;  // pieces of pieces are cut by calls in calls
+  if (rule.separators.size() > most_separators)
+    return c.unsupported(cat(rule.separators.size(), " separators, at most ", most_separators));
+  if (rule.least < 1) return c.error(cat("tokens of at least ", rule.least, " characters"));
+  if (rule.separators.empty() && rule.token.empty())
+    return c.error("it has neither separators nor an expression of tokens");
+  if (!rule.separators.empty() && !rule.token.empty())
+    return c.error("it has both separators and an expression of tokens");
+  if (rule.is_of_characters()) {
+    if (rule.least > 1)
+      return c.error(cat("characters are no tokens of ", rule.least, " characters"));
+    return {};
+  }
+  for (const std::string& separator : rule.separators) QUERN_TRY(check_expression(c, separator));
+  if (rule.separators.empty()) QUERN_TRY(check_expression(c, rule.token));
+  const Dims* x = c.dims(0);
+  if (x && x->size() != 1 && x->size() != 2)
+    return c.error(cat(c.describe(0), " must have rank 1 or 2"));
+  return {};
+}
+
+Status infer_token_count(InferContext& c) {
+  QUERN_TRY(check_rule(c, c.op<TokenCount>()));
+  return infer_string_part_count(c);
+}
+
+Status infer_tokens(InferContext& c) {
+  QUERN_TRY(check_rule(c, c.op<Tokens>()));
+  return infer_with_width(c);
+}
+
+Status infer_string_hash(InferContext& c) {
+  QUERN_TRY(c.want_dtype(0, DType::string));
+  c.set(0, DType::u32, c.dims(0) ? std::optional(*c.dims(0)) : std::nullopt);
+  return {};
+}
+
 // ---- regex_full_match
 
 Status infer_regex_full_match(InferContext& c) {
   QUERN_TRY(c.want_dtype(0, DType::string));
-  const Status compiled = regex::Program::compile(c.op<RegexFullMatch>().pattern).status();
-  if (compiled.code() == Code::unsupported) return c.unsupported(compiled.message());
-  if (!compiled.ok()) return c.error(compiled.message());
+  QUERN_TRY(check_expression(c, c.op<RegexFullMatch>().pattern));
   c.set(0, DType::boolean, c.dims(0) ? std::optional(*c.dims(0)) : std::nullopt);
   return {};
 }
@@ -195,8 +241,30 @@ const OpDef& StringSplit::def() {
   static constexpr OpDef def{.name = "StringSplit",
                              .inputs = {2, 2},
                              .plan_operands = 1u << 1,
-                             .infer = infer_string_split,
+                             .infer = infer_with_width,
                              .attributes = &op_struct<StringSplit>};
+  return def;
+}
+
+const OpDef& TokenCount::def() {
+  static constexpr OpDef def{
+      .name = "TokenCount", .infer = infer_token_count, .attributes = &op_struct<TokenCount>};
+  return def;
+}
+
+const OpDef& Tokens::def() {
+  static constexpr OpDef def{.name = "Tokens",
+                             .inputs = {2, 2},
+                             .traits = OpTrait::makes_text,
+                             .plan_operands = 1u << 1,
+                             .infer = infer_tokens,
+                             .attributes = &op_struct<Tokens>};
+  return def;
+}
+
+const OpDef& StringHash::def() {
+  static constexpr OpDef def{
+      .name = "StringHash", .infer = infer_string_hash, .attributes = &op_struct<StringHash>};
   return def;
 }
 

@@ -122,7 +122,64 @@ struct RegexFullMatch {
   bool operator==(const RegexFullMatch&) const = default;
 };
 
+// How strings are cut into tokens. With separators, a string is cut at what the first of them
+// matches, each piece at what the second matches, and so on; else its tokens are what `token`
+// matches. A single separator that is empty, and the token ".", cut into characters. Tokens of
+// fewer than `least` characters do not count. Matches are the first ones and the longest of these,
+// and what matches without a character takes the one behind it along. com.microsoft Tokenizer.
+struct TokenRule {
+  std::vector<std::string> separators;
+  std::string token;
+  std::int64_t least = 1;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("separators", s.separators), f("token", s.token), f("least", s.least);
+  }
+  bool is_of_characters() const {
+    return separators.empty() ? token == "." : separators.size() == 1 && separators[0].empty();
+  }
+  bool operator==(const TokenRule&) const = default;
+};
+
+// x [C] or [N, C] -> i64 of its shape: the number of tokens of each string. A string that is no
+// UTF-8 is an error.
+struct TokenCount : TokenRule {
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const TokenCount&) const = default;
+};
+
+// (x, i64 width) -> [shape of x, width]: the tokens of each string and `padding` behind them; with
+// marks, between "\x02" and "\x03".
+struct Tokens : TokenRule {
+  bool marks = false;
+  std::string padding;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    TokenRule::fields(s, f);
+    f("marks", s.marks), f("padding", s.padding);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const Tokens&) const = default;
+};
+
+// x -> u32 of its shape: MurmurHash3_x86_32 of the bytes of each string.
+struct StringHash {
+  std::int64_t seed = 0;  // the low 32 bits count
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("seed", s.seed);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const StringHash&) const = default;
+};
+
 using StringsOps = OpList<StringNormalizer, TfIdfVectorizer, StringConcat, StringPartCount,
-                          StringSplit, RegexFullMatch>;
+                          StringSplit, RegexFullMatch, TokenCount, Tokens, StringHash>;
 
 }  // namespace quern

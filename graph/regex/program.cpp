@@ -106,7 +106,7 @@ class ProgramWriter {
   bool is_too_large_ = false;
 };
 
-namespace {
+namespace {}  // namespace
 
 bool holds(Place place, Neighbour before, Neighbour behind) {
   const bool is_edge = (before == Neighbour::word) != (behind == Neighbour::word);
@@ -120,8 +120,6 @@ bool holds(Place place, Neighbour before, Neighbour behind) {
   }
   return false;
 }
-
-}  // namespace
 
 Neighbour neighbour_of(char32_t c) {
   return c == '\n' ? Neighbour::newline : is_word(c) ? Neighbour::word : Neighbour::other;

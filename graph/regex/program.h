@@ -28,6 +28,7 @@ struct Instruction {
 // The kind of a character, as places ask for it. `edge`: there is none, at the ends of the text.
 enum class Neighbour : std::uint8_t { other, word, newline, edge };
 Neighbour neighbour_of(char32_t c);
+bool holds(Place place, Neighbour before, Neighbour behind);
 
 // The instructions of a simulation that wait for a character, each once. The memory is the
 // caller's.

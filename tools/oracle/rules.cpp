@@ -60,7 +60,8 @@ Width width_of(const Op& op, std::size_t input) {
   return op.is_any_of<BitCast, Custom, CustomRandom, DynamicQuantize, Range, Random, Multinomial,
                       MelWeightMatrix, NonMaxSuppression, PairwiseCoupling, QLinearConv,
                       QLinearMatMul, TfIdfVectorizer, StringNormalizer, StringConcat,
-                      StringPartCount, StringSplit, RegexFullMatch, PictureExtent, DecodePicture>()
+                      StringPartCount, StringSplit, RegexFullMatch, TokenCount, Tokens, StringHash,
+                      TimeWarping, PictureExtent, DecodePicture>()
              ? Width::narrow
              : Width::f64;
 }
@@ -69,7 +70,7 @@ bool decides_structure(const OpDef& def, const Op& op, std::size_t input) {
   if (op.is<Pad>() && input == 2) return false;
   if (op.is<Compress>()) return input == 1;
   return def.needs_value(op, input) || op.is<Unique>() || op.is<NonMaxSuppression>() ||
-         op.is<StringNormalizer>() || op.is<DecodePicture>();
+         op.is<StringNormalizer>() || op.is<TimeWarping>() || op.is<DecodePicture>();
 }
 
 namespace rules {
