@@ -22,9 +22,10 @@ constexpr std::array ml_families = {ml_ops, ml_linear_ops, ml_tree_ops};
 constexpr std::array preview_families = {preview_ops};
 constexpr std::array training_families = {training_ops};
 constexpr std::array microsoft_families = {
-    microsoft_ops,        microsoft_attention_ops, microsoft_decoder_ops, microsoft_diffusion_ops,
-    microsoft_expert_ops, microsoft_few_bits_ops,  microsoft_math_ops,    microsoft_generation_ops,
-    microsoft_quant_ops,  microsoft_rnn_ops,       same_microsoft_ops};
+    microsoft_ops,        microsoft_attention_ops, microsoft_decoder_ops,  microsoft_diffusion_ops,
+    microsoft_expert_ops, microsoft_few_bits_ops,  microsoft_math_ops,     microsoft_generation_ops,
+    microsoft_quant_ops,  microsoft_rnn_ops,       microsoft_sequence_ops, microsoft_attn_lstm_ops,
+    same_microsoft_ops};
 
 struct OperatorSet {
   std::string_view domain;

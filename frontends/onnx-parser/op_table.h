@@ -75,6 +75,7 @@ OpRows ml_linear_ops();
 OpRows ml_tree_ops();
 OpRows microsoft_ops();
 OpRows microsoft_attention_ops();
+OpRows microsoft_attn_lstm_ops();
 OpRows microsoft_decoder_ops();
 OpRows microsoft_diffusion_ops();
 OpRows microsoft_expert_ops();
@@ -83,6 +84,7 @@ OpRows microsoft_generation_ops();
 OpRows microsoft_math_ops();
 OpRows microsoft_quant_ops();
 OpRows microsoft_rnn_ops();
+OpRows microsoft_sequence_ops();
 OpRows same_onnx_ops();
 OpRows same_microsoft_ops();
 // Imports the node as the operator that it is, with the attributes that the fields name.

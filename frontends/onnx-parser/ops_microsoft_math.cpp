@@ -15,6 +15,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/random.h"
 #include "graph/ops/reduce.h"
+#include "graph/ops/strings.h"
 #include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
@@ -282,7 +283,7 @@ void import_crop_and_resize(NodeImport& n) {
   n.set(0, channels_first(n, where(n, inside, value, n.scalar_like(n.in(0), outside)), 4));
 }
 
-// ---- hashes: MurmurHash3_x86_32 of the bytes of a number, in u32
+// ---- hashes: MurmurHash3_x86_32 of the bytes of a number or a string, in u32
 
 ValueId rotated(NodeImport& n, ValueId x, int by) {
   const ValueId up = binary(n, BinaryKind::shift_left, x, n.scalar(DType::u32, by));
@@ -330,10 +331,12 @@ void import_murmur_hash(NodeImport& n) {
       words = {cast(n, low, DType::u32), cast(n, high, DType::u32)};
       break;
     }
+    case DType::string: break;
     default:
       return n.unsupported(cat("hashes of ", name_of(n.dtype(n.in(0))), " are not supported"));
   }
-  const ValueId h = hashed(n, words, seed);
+  const ValueId h =
+      words.empty() ? n.add(StringHash{.seed = seed}, {n.in(0)}) : hashed(n, words, seed);
   n.set(0, is_positive ? h : n.add(BitCast{.to = DType::i32}, {h}));
 }
 

@@ -6,6 +6,7 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "frontends/onnx-parser/recurrent_activations.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/unary.h"
 
@@ -39,26 +40,6 @@ void take(const std::vector<float>& list, std::size_t& at, double& parameter) {
   if (at < list.size()) parameter = list[at++];
 }
 
-std::vector<Unary> named_activations(NodeImport& n, const std::vector<std::string>& names) {
-  const std::vector<float> alphas = n.numbers("activation_alpha");
-  const std::vector<float> betas = n.numbers("activation_beta");
-  std::size_t alpha_at = 0;
-  std::size_t beta_at = 0;
-  std::vector<Unary> ops;
-  for (const std::string& name : names) {
-    const auto* row = std::find_if(std::begin(activations), std::end(activations),
-                                   [&](auto& r) { return r.name == small_letters(name); });
-    if (row == std::end(activations)) {
-      n.unsupported(cat("activation '", printable(name), "' is not supported"));
-      return {};
-    }
-    Unary& op = ops.emplace_back(row->op);
-    if (row->takes_alpha) take(alphas, alpha_at, op.alpha);
-    if (row->takes_beta) take(betas, beta_at, op.beta);
-  }
-  return ops;
-}
-
 std::vector<std::string> default_activations(RnnKind kind, Direction direction) {
   std::vector<std::string> one = {"Tanh"};
   if (kind == RnnKind::gru) one = {"Sigmoid", "Tanh"};
@@ -89,7 +70,7 @@ void emit_rnn(NodeImport& n, RnnKind kind, std::int64_t hidden, std::vector<Valu
   const auto defaults = default_activations(kind, op.direction);
   if (names.empty()) names = defaults;
   if (names.size() > defaults.size()) names.resize(defaults.size());
-  op.activations = named_activations(n, names);
+  op.activations = recurrent_activations(n, names);
   op.clip = n.number("clip", 0);
   if (kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", Flag::off);
   if (kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", Flag::off);
@@ -138,6 +119,26 @@ constexpr OpRow microsoft_rnn_rows[] = {
 };
 
 }  // namespace
+
+std::vector<Unary> recurrent_activations(NodeImport& n, const std::vector<std::string>& names) {
+  const std::vector<float> alphas = n.numbers("activation_alpha");
+  const std::vector<float> betas = n.numbers("activation_beta");
+  std::size_t alpha_at = 0;
+  std::size_t beta_at = 0;
+  std::vector<Unary> ops;
+  for (const std::string& name : names) {
+    const auto* row = std::find_if(std::begin(activations), std::end(activations),
+                                   [&](auto& r) { return r.name == small_letters(name); });
+    if (row == std::end(activations)) {
+      n.unsupported(cat("activation '", printable(name), "' is not supported"));
+      return {};
+    }
+    Unary& op = ops.emplace_back(row->op);
+    if (row->takes_alpha) take(alphas, alpha_at, op.alpha);
+    if (row->takes_beta) take(betas, beta_at, op.beta);
+  }
+  return ops;
+}
 
 OpRows rnn_ops() {
   return rnn_rows;

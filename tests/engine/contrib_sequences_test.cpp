@@ -134,5 +134,70 @@ TEST(ContribSequences, WindowsThatDoNotFitAreErrorsInWords) {
               HasSubstr("error: "));
 }
 
+// ---- BifurcationDetector
+
+OneOperator detector(const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& now,
+                     std::int64_t from, const std::vector<std::int64_t>& guesses) {
+  const auto list = [](const std::vector<std::int64_t>& v) {
+    const Shape shape{static_cast<std::int64_t>(v.size())};
+    return Fed{Tensor::from_values<std::int64_t>(DType::i64, shape, v), i64};
+  };
+  OneOperator op{.op = "BifurcationDetector",
+                 .fed = {list(source), list(now), {tensor<std::int64_t>({}, {from}), i64}},
+                 .attributes = {integer("min_ngram_size", 1), integer("max_ngram_size", 3)},
+                 .outputs = 2,
+                 .dims = quern::testing::Declared::last};
+  if (!guesses.empty()) op.fed.push_back(list(guesses));
+  return op;
+}
+
+TEST(ContribSequences, GuessesCountUpToTheFirstOneThatDiffers) {
+  expect_same<std::int64_t>(detector({1, 5, 3, 4}, {2}, 0, {1, 5, 3, 4, 2}),
+                            {{2, 1, 5, 3, 4, 2}, {-1}});
+  expect_same<std::int64_t>(detector({1, 5, 3, 4}, {2}, 0, {1, 7, 3, 4, 2}), {{2, 1, 7}, {-1}});
+  expect_same<std::int64_t>(detector({1, 5, 3, 4}, {2, 1}, 2, {3, 5, 6}), {{2, 1, 3, 5}, {2}});
+  expect_same<std::int64_t>(detector({1, 5, 3, 4}, {2}, 4, {3}), {{2, 3}, {3}});
+}
+
+TEST(ContribSequences, TheSourceGoesOnBehindTheOnlyRunLikeTheLastTokens) {
+  expect_same<std::int64_t>(
+      detector({756, 194, 39,   1015, 5529, 1216, 24,   72, 23,   1976, 6174, 1340, 6,
+                39,  194, 2161, 1480, 4955, 8,    7806, 65, 1091, 8,    560,  4077, 196},
+               {2, 756, 194, 39, 8155, 23}, 0, {}),
+      {{2, 756, 194, 39, 8155, 23}, {9}});
+  // One token is there twice, two of them once, three nowhere.
+  expect_same<std::int64_t>(detector({1, 2, 3, 2, 4}, {9, 1, 2}, 0, {}), {{9, 1, 2}, {2}});
+  // Twice however many.
+  expect_same<std::int64_t>(detector({1, 2, 3, 1, 2, 3, 4}, {1, 2, 3}, 0, {}), {{1, 2, 3}, {-1}});
+  // At the end of the source nothing longer is looked for.
+  expect_same<std::int64_t>(detector({1, 2, 3}, {1, 2, 3}, 0, {}), {{1, 2, 3}, {3}});
+  expect_same<std::int64_t>(detector({}, {1}, 0, {}), {{1}, {-1}});
+}
+
+TEST(ContribSequences, GuessesThatDoNotFitAreErrorsInWords) {
+  EXPECT_THAT(answer_of(detector({1, 5}, {2}, 3, {1})),
+              HasSubstr("prev_suffix_match_idx is 3, wants 0 to 2"));
+  EXPECT_THAT(answer_of(detector({1, 5}, {2}, -1, {1})),
+              HasSubstr("prev_suffix_match_idx is -1, wants 0 to 2"));
+  EXPECT_THAT(answer_of(detector({1, 5}, {2}, 0, {1})),
+              HasSubstr("the number of pred_tokens is 1, wants 3 to 3"));
+  OneOperator op = detector({1}, {1}, 0, {});
+  op.attributes = {integer("min_ngram_size", 2), integer("max_ngram_size", 1)};
+  EXPECT_THAT(answer_of(op), HasSubstr("runs of 2 to 1 tokens"));
+  op.attributes = {integer("min_ngram_size", 1), integer("max_ngram_size", 1LL << 40)};
+  EXPECT_THAT(answer_of(op), HasSubstr("tokens are not supported, at most 128"));
+}
+
+// ---- DynamicTimeWarping
+
+TEST(ContribSequences, ThePathIsAsLongAsTheCostsSay) {
+  OneOperator op{.op = "DynamicTimeWarping",
+                 .fed = {{tensor<float>({2, 3}, {1, 9, 9, 9, 1, 1})}},
+                 .dims = quern::testing::Declared::last};
+  expect_same<std::int32_t>(op, {{0, 1, 1, 0, 1, 2}});
+  op.fed[0].tensor = tensor<float>({2, 3}, {1, 1, -1, 9, 9, 1});
+  expect_same<std::int32_t>(op, {{0, 0, 0, 1, 0, 1, 2, 2}});
+}
+
 }  // namespace
 }  // namespace quern::onnx_test
