@@ -175,7 +175,9 @@ std::string operators_markdown() {
       "Runtime but by a generator of our own: equal seeds give equal texts here, not the texts "
       "that ONNX Runtime gives. `presence_mask` counts, as its text and its CUDA kernel say; "
       "its CPU kernel passes over it. A step is planned for each length of the past: with "
-      "`max_plans` (docs/embedding.md) of at least `max_length`, later runs make no plans.\n\n",
+      "`max_plans` (docs/embedding.md) of at least `max_length`, later runs make no plans. "
+      "`do_rotary` of Attention turns, which ONNX Runtime's CPU kernel passes over. Tokenizer "
+      "gives no strings a result of their rank and one more.\n\n",
       onnx_table("com.microsoft", Versions::hidden),
       "\n## ai.onnx.ml\n\n"
       "Where the specification leaves a case open (scores of two classes, transforms of one "

@@ -4,8 +4,10 @@
 // leaves open is as its CPU kernels have it.
 //
 // batch B, heads N, query rows S, new keys L, past keys P, all keys T = P + L, width H.
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/attention_parts.h"
@@ -20,6 +22,7 @@
 #include "graph/ops/slice.h"
 #include "graph/ops/softmax.h"
 #include "graph/ops/split.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 namespace {
@@ -154,12 +157,39 @@ struct Projection {
   std::size_t bias, mask, past, score_bias;
 };
 
+// Turns the first `turned` elements (0: all) of new queries and keys by their places behind the
+// past, as the text and the CUDA kernel of ONNX Runtime have it; its CPU kernel passes over
+// do_rotary.
+void rotate_new_rows(NodeImport& n, Heads& h, std::int64_t turned) {
+  constexpr std::int64_t most = 1 << 16;
+  const Dim width = n.dim(h.q, 3);
+  if (!width.known()) return n.unsupported("rotary positions want a known width of heads");
+  if (turned == 0) turned = width.value();
+  if (turned < 2 || turned % 2 != 0 || turned > width.value() || turned > most)
+    return n.fail(cat("'rotary_embedding_dim' is ", turned, " in heads of ", width.value()));
+  std::vector<float> steps;
+  for (std::int64_t i = 0; i < turned; i += 2)
+    steps.push_back(static_cast<float>(
+        std::pow(10000.0, static_cast<double>(i) / static_cast<double>(turned))));
+  ValueId at = counting(n, scalar_dim(n, h.q, 2));
+  if (h.past != no_value) at = add(n, at, h.past);
+  const ValueId row = unsqueeze(n, cast(n, at, DType::f32), {1});
+  const ValueId angles = div(n, row, n.constant(list_tensor(DType::f32, steps)));
+  const DType type = n.dtype(h.q);
+  Rotation r{.cos = cast(n, unary(n, UnaryKind::cos, angles), type), .sin = no_value};
+  r.sin = cast(n, unary(n, UnaryKind::sin, angles), type);
+  if (turned != width.value()) r.width = turned;
+  h.q = rotated(n, h.q, r, Pairs::of_halves);
+  h.k = rotated(n, h.k, r, Pairs::of_halves);
+}
+
 void attention_of(NodeImport& n, const Projection& p) {
   const MaskOptions o = read_options(n);
   const Ints sizes = n.ints("qkv_hidden_sizes");
-  if (n.flag("do_rotary", Flag::off) || n.integer("past_present_share_buffer", 0) != 0)
-    return n.unsupported("rotary positions and shared buffers inside Attention are not supported");
-  n.ignore("rotary_embedding_dim");
+  const bool rotates = n.flag("do_rotary", Flag::off);
+  const std::int64_t turned = n.integer("rotary_embedding_dim", 0);
+  if (n.integer("past_present_share_buffer", 0) != 0)
+    return n.unsupported("shared buffers inside Attention are not supported");
   if (!sizes.empty() && sizes.size() != 3)
     return n.fail(cat("attribute 'qkv_hidden_sizes' has ", sizes.size(), " numbers, wants 3"));
   const ValueId all = n.has(p.bias) ? add(n, p.product, n.in(p.bias)) : p.product;
@@ -175,12 +205,14 @@ void attention_of(NodeImport& n, const Projection& p) {
   h.q = split_heads(n, qkv[0], o.heads);
   h.k = split_heads(n, qkv[1], o.heads);
   h.v = split_heads(n, qkv[2], o.heads);
+  if (n.has(p.past)) h.past = dims_of(n, n.in(p.past), 3, 4);
+  if (rotates) rotate_new_rows(n, h, turned);
+  if (!n.ok()) return;
   if (n.has(p.past)) {
     const auto past = [&](std::int64_t i) {
       return squeeze(n, slice(n, n.in(p.past), i, i + 1, 0), {0});
     };
     const ValueId past_keys = past(0);
-    h.past = dims_of(n, past_keys, 2, 3);
     h.k = concat(n, {past_keys, h.k}, 2);
     const ValueId past_values = past(1);
     h.v = concat(n, {past_values, h.v}, 2);
@@ -434,10 +466,46 @@ void import_qembed_layer_norm(NodeImport& n) {
   });
 }
 
+// ---- parts of attention
+
+// (angles [B, S, H], q, q with its halves changed, k, k likewise): both turned.
+void import_gemma_rotary(NodeImport& n) {
+  const ValueId angles = unsqueeze(n, n.in(0), {1});
+  const DType type = n.dtype(n.in(1));
+  const ValueId cos = cast(n, unary(n, UnaryKind::cos, angles), type);
+  const ValueId sin = cast(n, unary(n, UnaryKind::sin, angles), type);
+  const auto turned = [&](std::size_t i) {
+    const ValueId real = mul(n, n.in(i), cos);
+    return add(n, real, mul(n, n.in(i + 1), sin));
+  };
+  n.set(0, turned(1));
+  n.set(1, turned(3));
+}
+
+// (query [B, S, N H], its bias, positions [1, N, S, S], weights [H, D], bias [D], factors
+// [1, N, 1, 1]): the positions, each row times a gate of its query.
+void import_gated_position_bias(NodeImport& n) {
+  const std::int64_t heads = head_count(n, "num_heads");
+  if (n.has(6)) return n.unsupported("queries without padding (input 6) are not supported");
+  if (n.known_rank(n.in(0)) != 3) return n.fail("input 0 wants [batch, rows, hidden]");
+  if (const Dim d = n.dim(n.in(3), 1); d.known() && d.value() % 2 != 0)
+    return n.fail(cat("weights of ", d.value(), " columns, wants an even number"));
+  const ValueId query = split_heads(n, add(n, n.in(0), n.in(1)), heads);
+  const ValueId gates = add(n, n.add(MatMul{}, {query, n.in(3)}), n.in(4));
+  const ValueId each = reshape(n, gates, Ints{0, 0, 0, 2, -1});
+  const ValueId sums = squeeze(n, reduce(n, ReduceKind::sum, each, {4}), {4});
+  const ValueId opened = unary(n, UnaryKind::sigmoid, sums);
+  const ValueId scaled = mul(n, slice(n, opened, 1, 2, 3), n.in(5));
+  const ValueId inner = mul(n, slice(n, opened, 0, 1, 3), add(n, scaled, -1));
+  n.set(0, mul(n, add(n, inner, 2), n.in(2)));
+}
+
 constexpr OpRow microsoft_attention_rows[] = {
     {"Attention", 1, import_microsoft_attention, {2, 7}, {1, 2}},
     {"DecoderMaskedMultiHeadAttention", 1, import_decoder_masked_attention, {1, 11}, {1, 4}},
     {"EmbedLayerNormalization", 1, import_embed_layer_norm, {1, 9}, {1, 3}},
+    {"GatedRelativePositionBias", 1, import_gated_position_bias, {6, 7}},
+    {"GemmaRotaryEmbedding", 1, import_gemma_rotary, {5, 5}, two},
     {"MultiHeadAttention", 1, import_multi_head_attention, {1, 10}, {1, 4}},
     {"QAttention", 1, import_qattention, {5, 9}, {1, 2}},
     {"QEmbedLayerNormalization", 1, import_qembed_layer_norm, {1, 18}, {1, 2}},

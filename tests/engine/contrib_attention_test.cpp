@@ -432,6 +432,134 @@ TEST(ContribAttention, MaskedDecoderOverAnEncoderAndAPastThatGrows) {
       {attended({split(q), after(keys, 0, split(k)), after(values, 0, split(k)), past + rows})});
 }
 
+// ---- rotary positions
+
+// One head of `wide` elements whose queries, keys and values are its input.
+struct Turning {
+  std::int64_t turned, wide = 4, new_rows = 3, old_rows = 0;
+
+  double x(std::int64_t i, std::int64_t d) const {
+    return pattern({1, new_rows, wide}, 5).span<float>()[static_cast<std::size_t>(i * wide + d)];
+  }
+  double old(std::int64_t part, std::int64_t i, std::int64_t d) const {
+    const Tensor t = pattern({2, 1, 1, old_rows, wide}, 6);
+    return t.span<float>()[static_cast<std::size_t>((part * old_rows + i) * wide + d)];
+  }
+  double at(std::int64_t i, std::int64_t d) const {
+    if (d >= turned) return x(i, d);
+    const std::int64_t half = turned / 2, pair = d % half;
+    const double angle =
+        static_cast<double>(old_rows + i) /
+        std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(turned));
+    const double first = x(i, pair), second = x(i, pair + half);
+    return d < half ? std::cos(angle) * first - std::sin(angle) * second
+                    : std::sin(angle) * first + std::cos(angle) * second;
+  }
+
+  std::vector<float> result() const {
+    std::vector<float> y;
+    for (std::int64_t i = 0; i < new_rows; ++i) {
+      std::vector<double> p;
+      double sum = 0;
+      for (std::int64_t j = 0; j < old_rows + new_rows; ++j) {
+        double dot = 0;
+        for (std::int64_t d = 0; d < wide; ++d)
+          dot += at(i, d) * (j < old_rows ? old(0, j, d) : at(j - old_rows, d));
+        p.push_back(std::exp(dot / std::sqrt(static_cast<double>(wide))));
+        sum += p.back();
+      }
+      for (std::int64_t d = 0; d < wide; ++d) {
+        double mean = 0;
+        for (std::int64_t j = 0; j < old_rows + new_rows; ++j)
+          mean += p[static_cast<std::size_t>(j)] / sum *
+                  (j < old_rows ? old(1, j, d) : x(j - old_rows, d));
+        y.push_back(static_cast<float>(mean));
+      }
+    }
+    return y;
+  }
+
+  OneOperator model(std::int64_t attribute) const {
+    std::vector<float> w(static_cast<std::size_t>(3 * wide * wide), 0);
+    for (std::int64_t i = 0; i < 3 * wide; ++i)
+      w[static_cast<std::size_t>(i % wide * 3 * wide + i)] = 1;
+    OneOperator op{.op = "Attention",
+                   .fed = {{pattern({1, new_rows, wide}, 5)},
+                           {Tensor::from_values<float>(DType::f32, Shape{wide, 3 * wide}, w)}},
+                   .attributes = {integer("num_heads", 1), integer("do_rotary", 1)}};
+    if (attribute > 0) op.attributes.push_back(integer("rotary_embedding_dim", attribute));
+    op.fed.resize(5);
+    if (old_rows > 0) op.fed[4] = {pattern({2, 1, 1, old_rows, wide}, 6)};
+    return op;
+  }
+};
+
+TEST(ContribAttention, TurnsNewQueriesAndKeysByTheirPlaces) {
+  quern::testing::expect_values(Turning{.turned = 4}.model(0), {Turning{.turned = 4}.result()});
+  const Turning part{.turned = 2, .old_rows = 2};
+  quern::testing::expect_values(part.model(2), {part.result()});
+  const Turning all{.turned = 4, .old_rows = 1};
+  quern::testing::expect_values(all.model(4), {all.result()});
+  for (const std::int64_t width_of_turn : {3, 6}) {
+    const OneOperator op = part.model(width_of_turn);
+    EXPECT_THAT(quern::testing::answer(model_of(op), quern::testing::inputs_of(op), {}),
+                ::testing::HasSubstr("'rotary_embedding_dim' is " + std::to_string(width_of_turn)));
+  }
+}
+
+TEST(ContribAttention, GemmaTurnsBySinesAndCosines) {
+  const Tensor angles = pattern({1, 2, 2}, 1), q = pattern({1, 2, 2, 2}, 2),
+               q_turned = pattern({1, 2, 2, 2}, 3), k = pattern({1, 2, 2, 2}, 4),
+               k_turned = pattern({1, 2, 2, 2}, 5);
+  std::vector<std::vector<float>> wanted(2);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const float angle = angles.span<float>()[i % 4];
+    const auto turned = [&](const Tensor& x, const Tensor& other) {
+      return x.span<float>()[i] * std::cos(angle) + other.span<float>()[i] * std::sin(angle);
+    };
+    wanted[0].push_back(turned(q, q_turned));
+    wanted[1].push_back(turned(k, k_turned));
+  }
+  quern::testing::expect_values({.op = "GemmaRotaryEmbedding",
+                                 .fed = {{angles}, {q}, {q_turned}, {k}, {k_turned}},
+                                 .outputs = 2},
+                                wanted);
+}
+
+TEST(ContribAttention, PositionsAreGatedByTheirQueries) {
+  constexpr std::int64_t columns = 4;
+  const Tensor x = pattern({batch, rows, hidden}, 1), bias = pattern({hidden}, 2),
+               places = pattern({1, heads, rows, rows}, 3), w = pattern({width, columns}, 4),
+               b = pattern({columns}, 5), factors = pattern({1, heads, 1, 1}, 6);
+  const auto at = [](const Tensor& t, std::int64_t i) {
+    return static_cast<double>(t.span<float>()[static_cast<std::size_t>(i)]);
+  };
+  std::vector<float> wanted;
+  for (std::int64_t s = 0; s < batch; ++s)
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < rows; ++i) {
+        double gates[2] = {0, 0};
+        for (std::int64_t c = 0; c < columns; ++c) {
+          double z = at(b, c);
+          for (std::int64_t d = 0; d < width; ++d)
+            z += (at(x, (s * rows + i) * hidden + h * width + d) + at(bias, h * width + d)) *
+                 at(w, d * columns + c);
+          gates[c / (columns / 2)] += z;
+        }
+        const double u = 1 / (1 + std::exp(-gates[0])), r = 1 / (1 + std::exp(-gates[1]));
+        const double gate = u * (r * at(factors, h) - 1) + 2;
+        for (std::int64_t j = 0; j < rows; ++j)
+          wanted.push_back(static_cast<float>(gate * at(places, (h * rows + i) * rows + j)));
+      }
+  OneOperator op{.op = "GatedRelativePositionBias",
+                 .fed = {{x}, {bias}, {places}, {w}, {b}, {factors}},
+                 .attributes = {integer("num_heads", heads)}};
+  quern::testing::expect_values(op, {wanted});
+  op.fed.push_back({tensor<std::int32_t>({1, 1}, {0}), i32});
+  EXPECT_THAT(quern::testing::answer(model_of(op), quern::testing::inputs_of(op), {}),
+              ::testing::HasSubstr("queries without padding (input 6)"));
+}
+
 TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {
   const auto refusal = [](std::string_view op, const std::vector<Fed>& fed,
                           const Messages& attributes) {

@@ -344,7 +344,48 @@ bool legacy_image(Builder& b) {
   return true;
 }
 
+// ---- parts of attention, of which ONNX Runtime has no kernels for CPUs
+
+bool gemma_rotary(Builder& b) {
+  const Extents dims = {fixed(b.rng.between(1, 2)), fixed(b.rng.between(1, 3)), b.random_extent(),
+                        fixed(b.rng.between(1, 6))};
+  if (!b.fits(dims)) return false;
+  const DrawnValue angles = b.take_like(DType::f32, {dims[0], dims[2], dims[3]});
+  if (angles.most > 100) return false;
+  Values in = {angles};
+  double most = 0;
+  for (int k = 0; k < 4; ++k) {
+    in.push_back(b.take_like(DType::f16, dims));
+    most = std::max(most, in.back().most);
+  }
+  b.add_many("GemmaRotaryEmbedding", in, {},
+             {{DType::f16, dims, 2 * most}, {DType::f16, dims, 2 * most}}, attention_domain);
+  return true;
+}
+
+bool gated_positions(Builder& b) {
+  const std::int64_t heads = b.rng.between(1, 3), width = b.rng.between(1, 4),
+                     columns = 2 * b.rng.between(1, 3);
+  const Extent batch = fixed(b.rng.between(1, 2)), rows = b.random_extent();
+  const Extents dims = {batch, fixed(heads), rows, rows};
+  const Extents query = {batch, rows, fixed(heads * width)};
+  if (!b.fits(dims) || !b.fits(query)) return false;
+  const DrawnValue x = b.take_like(DType::f32, query);
+  if (x.most > 4) return false;
+  const DrawnValue places = b.take_like(DType::f32, {fixed(1), fixed(heads), rows, rows});
+  const auto some = [&](const Extents& d) { return b.root(DType::f32, d); };
+  Values in = {x, some({fixed(heads * width)}), places};
+  in.push_back(some(fixed_dims(std::array{width, columns})));
+  in.push_back(some({fixed(columns)}));
+  in.push_back(some({fixed(1), fixed(heads), fixed(1), fixed(1)}));
+  b.add_of(attention_domain, "GatedRelativePositionBias", in,
+           {Builder::integer("num_heads", heads)}, {DType::f32, dims, places.most * 4});
+  return true;
+}
+
 constexpr std::array contrib_attention_table = {
+    Family{"contrib-gemma-rotary", 0.1, gemma_rotary},
+    Family{"contrib-gated-positions", 0.1, gated_positions},
     Family{"contrib-attention", 0.6, joined_attention},
     Family{"contrib-qattention", 0.4, quantised_attention},
     Family{"contrib-multi-head", 0.6, multi_head_attention},
