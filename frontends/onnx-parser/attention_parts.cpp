@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/scatter.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/split.h"
 #include "graph/ops/unary_kind.h"
@@ -17,6 +18,26 @@ ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads) {
 
 ValueId join_heads(NodeImport& n, ValueId x) {
   return reshape(n, transpose(n, x, {0, 2, 1, 3}), Ints{0, 0, -1});
+}
+
+ValueId with_padding(NodeImport& n, ValueId x, ValueId offsets) {
+  const ValueId zero = n.ints_constant({0});
+  const ValueId all = reshape(n, cast(n, offsets, DType::i64), Ints{-1});
+  const ValueId places = n.add(Slice{}, {all, zero, dims_of(n, x, 0, 1)});
+  const ValueId width = dims_of(n, x, 1, 2);
+  const ValueId empty = filled(n, join_dims(n, {shape_of(n, all), width}), n.dtype(x), 0);
+  const ValueId rows =
+      n.add(Scatter{.kind = ScatterKind::nd}, {empty, unsqueeze(n, places, {1}), x});
+  return reshape(n, rows, join_dims(n, {dims_of(n, offsets, 0, 2), width}));
+}
+
+ValueId without_padding(NodeImport& n, ValueId x, ValueId offsets, ValueId count) {
+  const ValueId zero = n.ints_constant({0});
+  const ValueId all = reshape(n, cast(n, offsets, DType::i64), Ints{-1});
+  const ValueId places = n.add(Slice{}, {all, zero, count});
+  const ValueId minus_one = n.ints_constant({-1});
+  const ValueId rows = reshape(n, x, join_dims(n, {minus_one, dims_of(n, x, 2, 3)}));
+  return gather(n, rows, places, 0);
 }
 
 std::int64_t head_count(NodeImport& n, std::string_view attribute) {

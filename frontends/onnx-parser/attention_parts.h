@@ -14,6 +14,11 @@ ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads);
 // The inverse.
 ValueId join_heads(NodeImport& n, ValueId x);
 
+// The rows of x [T, C] at the places that `offsets` [B, S] lists first: [B, S, C], zeros elsewhere.
+ValueId with_padding(NodeImport& n, ValueId x, ValueId offsets);
+// The inverse: the `count`, i64 [1], rows that it lists first of x [B, S, C].
+ValueId without_padding(NodeImport& n, ValueId x, ValueId offsets, ValueId count);
+
 // From 1 to most_heads; 1 after an error.
 inline constexpr std::int64_t most_heads = std::int64_t{1} << 20;
 std::int64_t head_count(NodeImport& n, std::string_view attribute);

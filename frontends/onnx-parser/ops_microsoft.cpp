@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
+#include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -22,8 +23,6 @@
 #include "graph/ops/pool.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/reshape.h"
-#include "graph/ops/scatter.h"
-#include "graph/ops/slice.h"
 #include "graph/ops/unary.h"
 
 namespace quern::onnx {
@@ -395,15 +394,7 @@ void import_remove_padding(NodeImport& n) {
 
 // (tokens [T, H], places [B, S]) -> [B, S, H], zeros where there is padding.
 void import_restore_padding(NodeImport& n) {
-  const ValueId x = n.in(0);
-  const ValueId zero = n.ints_constant({0});
-  const ValueId all = reshape(n, cast(n, n.in(1), DType::i64), Ints{-1});
-  const ValueId places = n.add(Slice{}, {all, zero, dims_of(n, x, 0, 1)});
-  const ValueId width = dims_of(n, x, 1, 2);
-  const ValueId empty = filled(n, join_dims(n, {shape_of(n, all), width}), n.dtype(x), 0);
-  const ValueId rows =
-      n.add(Scatter{.kind = ScatterKind::nd}, {empty, unsqueeze(n, places, {1}), x});
-  n.set(0, reshape(n, rows, join_dims(n, {dims_of(n, n.in(1), 0, 2), width})));
+  n.set(0, with_padding(n, n.in(0), n.in(1)));
 }
 
 constexpr OpRow microsoft_rows[] = {

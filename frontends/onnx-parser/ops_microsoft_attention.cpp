@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
@@ -466,6 +467,74 @@ void import_qembed_layer_norm(NodeImport& n) {
   });
 }
 
+// ---- PackedAttention, PackedMultiHeadAttention: rows of tokens without padding. Input `offsets`
+// [B, S] lists where they stand with it, the next one [B + 1] where each sequence begins
+
+// The heads are [B, N, S, H]; those of padding count for nothing.
+void attend_packed(NodeImport& n, const Heads& h, const MaskOptions& o, std::size_t offsets) {
+  constexpr auto to_end = std::numeric_limits<std::int64_t>::max();
+  const ValueId begins = cast(n, n.in(offsets + 1), DType::i64);
+  const ValueId ends = slice(n, begins, 1, to_end, 0);
+  const ValueId lengths = sub(n, ends, slice(n, begins, 0, -1, 0));
+  const ValueId given = n.has(offsets + 2) ? n.in(offsets + 2) : no_value;
+  const ValueId bias = plus(n, filter_bias(n, lengths, h, o.filter), given);
+  const ValueId y = attend(n, h, o, bias, std::nullopt);
+  n.set(0, without_padding(n, y, n.in(offsets), dims_of(n, n.in(0), 0, 1)));
+}
+
+bool has_offsets(NodeImport& n, std::size_t offsets) {
+  for (const std::size_t i : {offsets, offsets + 1})
+    if (!n.has(i)) n.fail(cat("input ", i, " is left out, but it is not optional"));
+  if (n.ok() && (n.known_rank(n.in(offsets)) != 2 || n.known_rank(n.in(offsets + 1)) != 1))
+    n.fail("offsets of tokens want [batch, rows], and beginnings of sequences rank 1");
+  return n.ok();
+}
+
+void import_packed_attention(NodeImport& n) {
+  const MaskOptions o = read_options(n);
+  const Ints sizes = n.ints("qkv_hidden_sizes");
+  if (!has_offsets(n, 3)) return;
+  if (!sizes.empty() && sizes.size() != 3)
+    return n.fail(cat("attribute 'qkv_hidden_sizes' has ", sizes.size(), " numbers, wants 3"));
+  const ValueId rows = add(n, n.add(MatMul{}, {n.in(0), n.in(1)}), n.in(2));
+  std::vector<ValueId> inputs = {with_padding(n, rows, n.in(3))};
+  if (!sizes.empty()) inputs.push_back(n.ints_constant(sizes));
+  const auto qkv = n.add_many(Split{.axis = 2}, std::move(inputs), 3);
+  if (!n.ok()) return;
+  Heads h;
+  h.q = split_heads(n, qkv[0], o.heads);
+  h.k = split_heads(n, qkv[1], o.heads);
+  h.v = split_heads(n, qkv[2], o.heads);
+  attend_packed(n, h, o, 3);
+}
+
+void import_packed_multi_head(NodeImport& n) {
+  const MaskOptions o = read_options(n);
+  if (!has_offsets(n, 4)) return;
+  const std::int64_t rank = n.known_rank(n.in(0));
+  if (n.has(1) != n.has(2) || rank != (n.has(1) ? 2 : 4))
+    return n.fail(cat("a query of rank ", rank, n.has(1) ? " with a key" : " without a key",
+                      " is none of the operator's forms"));
+  Heads h;
+  if (n.has(1)) {
+    h.q = split_heads(n, with_padding(n, n.in(0), n.in(4)), o.heads);
+    h.k = split_heads(n, with_padding(n, n.in(1), n.in(4)), o.heads);
+    h.v = split_heads(n, with_padding(n, n.in(2), n.in(4)), o.heads);
+  } else {
+    const ValueId dims = dims_of(n, n.in(0), 1, 4);
+    const ValueId flat = reshape(n, n.in(0), Ints{0, -1});
+    const ValueId all = with_padding(n, flat, n.in(4));
+    const ValueId wide = reshape(n, all, join_dims(n, {dims_of(n, n.in(4), 0, 2), dims}));
+    h.q = unpacked(n, wide, 0);
+    h.k = unpacked(n, wide, 1);
+    h.v = unpacked(n, wide, 2);
+  }
+  h.q = biased_heads(n, h.q, n.in(3), o.heads, 0);
+  h.k = biased_heads(n, h.k, n.in(3), o.heads, 1);
+  h.v = biased_heads(n, h.v, n.in(3), o.heads, 2);
+  attend_packed(n, h, o, 4);
+}
+
 // ---- parts of attention
 
 // (angles [B, S, H], q, q with its halves changed, k, k likewise): both turned.
@@ -507,6 +576,8 @@ constexpr OpRow microsoft_attention_rows[] = {
     {"GatedRelativePositionBias", 1, import_gated_position_bias, {6, 7}},
     {"GemmaRotaryEmbedding", 1, import_gemma_rotary, {5, 5}, two},
     {"MultiHeadAttention", 1, import_multi_head_attention, {1, 10}, {1, 4}},
+    {"PackedAttention", 1, import_packed_attention, {3, 6}},
+    {"PackedMultiHeadAttention", 1, import_packed_multi_head, {1, 7}},
     {"QAttention", 1, import_qattention, {5, 9}, {1, 2}},
     {"QEmbedLayerNormalization", 1, import_qembed_layer_norm, {1, 18}, {1, 2}},
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "tools/random/families.h"
 #include "tools/random/fill.h"
@@ -383,7 +384,38 @@ bool gated_positions(Builder& b) {
   return true;
 }
 
+// Two sequences, of which the first is a row shorter than the second.
+bool packed_attention(Builder& b) {
+  const std::int64_t heads = b.rng.between(1, 3), width = b.rng.between(1, 4),
+                     rows = b.rng.between(2, 5), tokens = 2 * rows - 1;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < 2 * rows; ++i)
+    if (i != rows - 1) places.push_back(i);
+  places.push_back(rows - 1);
+  const DrawnValue offsets =
+      b.constant_of(tensor_of(DType::i32, Shape{2, rows}, [&](std::int64_t i) {
+        return static_cast<double>(places[static_cast<std::size_t>(i)]);
+      }));
+  const DrawnValue begins = b.numbers_constant({0, rows - 1, tokens}, DType::i32);
+  const Attributes a = {Builder::integer("num_heads", heads)};
+  const Extents dims = {fixed(tokens), fixed(heads * width)};
+  const DrawnValue x = b.take_like(DType::f32, dims);
+  if (x.most > 3) return false;
+  const DrawnValue bias = b.root(DType::f32, {fixed(3 * heads * width)});
+  if (b.rng.chance(0.5)) {
+    const DrawnValue w = b.root(DType::f32, {dims[1], fixed(3 * heads * width)});
+    b.add_of(attention_domain, "PackedAttention", {x, w, bias, offsets, begins}, a,
+             {DType::f32, dims, x.most * static_cast<double>(heads * width) + 1});
+    return true;
+  }
+  const DrawnValue k = b.root(DType::f32, dims), v = b.root(DType::f32, dims);
+  b.add_of(attention_domain, "PackedMultiHeadAttention", {x, k, v, bias, offsets, begins}, a,
+           {DType::f32, dims, 3});
+  return true;
+}
+
 constexpr std::array contrib_attention_table = {
+    Family{"contrib-packed-attention", 0.2, packed_attention},
     Family{"contrib-gemma-rotary", 0.1, gemma_rotary},
     Family{"contrib-gated-positions", 0.1, gated_positions},
     Family{"contrib-attention", 0.6, joined_attention},
