@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # How libraries and programs of this project are declared.
 
-# Designated initialisers leave fields out on purpose; gcc 12 warns of overlaps in std::string that are none (its
-# bug 105651). -O3 is asked for where loops are hot: else -O1 takes a quarter of the time to compile. A fifth is what
-# gcc's collections of garbage take, and where they begin at 384 MiB a compiler holds a third more.
+# Designated initialisers leave fields out on purpose; gcc 12 warns of overlaps in std::string that are none (bug 105651).
+# -O3 is asked for where loops are hot: -O1, and rare collections of gcc's garbage, compile in three quarters of the time.
 add_compile_options(-ffunction-sections -Wall -Wextra -Wno-missing-field-initializers $<$<CONFIG:Release>:-O1>
   "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;--param=ggc-min-expand=300;--param=ggc-min-heapsize=393216>")
 add_link_options(LINKER:--gc-sections)
