@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/random/random_model.h"
 
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -79,7 +80,7 @@ TEST(Judge, TellsRightFromWrong) {
         if (got.empty() || got[0].dtype() != DType::f32 || got[0].shape().elements() == 0) continue;
         Tensor t = Tensor::copy_of(got[0].type(), {got[0].data(), got[0].bytes()}).value();
         const float wrong = t.span<float>()[0] + 1000;
-        if (!(wrong < 1e6)) continue;
+        if (!(std::abs(wrong) < 1e6F)) continue;  // also -inf, which stays what it is
         std::memcpy(t.mutable_data(), &wrong, sizeof wrong);
         got[0] = t;
         EXPECT_NE(judge->verdict(run, i, got), "") << seed;
