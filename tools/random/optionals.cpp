@@ -112,6 +112,7 @@ bool collected(Builder& b) {
   const std::string_view more = b.add_structured("SequenceInsert", in, {});
   const DrawnValue on = b.add("Identity", {alive}, {}, {DType::boolean, {}, 1, false});
   for (const DrawnValue& v : b.values()) carried.grain = std::max(carried.grain, v.grain);
+  carried.open_rank = true;  // beside a sequence, whose elements may have any
   const std::vector<onnx::TypeProto> types = {b.declared(DType::boolean, {}, Fixed::all),
                                               Builder::structured_type(Kind::sequence, type),
                                               b.declared(type, first.dims, Fixed::some)};
