@@ -239,7 +239,7 @@ Selection select_matmul_of_few_rows(const KernelRequest& r) {
   if (!r.inputs[1].constant || r.outputs[0].shape.elements() == 0) return unsupported();
   const ProductShape p = folded_shape(r);
   if (p.batch.elements() != 1) return unsupported();
-  constexpr std::int64_t most_rows = 32, cached_floats = 128 * 1024;
+  constexpr std::int64_t most_rows = 32, cached_floats = std::int64_t{128} * 1024;
   const bool reads_memory = p.columns >= 4 * simd_panel && p.columns * p.depth >= cached_floats;
   const bool few = p.rows <= most_rows && reads_memory && simd().name == std::string_view("avx512");
   return p.rows == 1 || few ? select_matmul_rows(r) : unsupported();
