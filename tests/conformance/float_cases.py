@@ -134,12 +134,12 @@ def main():
     except (ValueError, KeyError):
         sys.exit(f"{args.quern} verify: {run.stdout[-500:]}{run.stderr[-500:]}")
     float32 = {f"{path.parent.name}/{path.name}" for path in cases}
-    gaps = {}
-    for result in results:
-        if result["outcome"] != "passed" and result["name"] in float32:
-            gaps[result["name"]] = result.get("reason", "")
+    judged = [result for result in results if result["name"] in float32]
+    if len(judged) != len(cases):
+        sys.exit(f"{args.quern} verify: {len(judged)} results for {len(cases)} float32 cases")
+    gaps = {result["name"]: result.get("reason", "") for result in judged if result["outcome"] != "passed"}
     passed_of_all = sum(result["outcome"] == "passed" for result in results)
-    passed = len(cases) - len(gaps)
+    passed = len(judged) - len(gaps)
     if args.list:
         for name, reason in sorted(gaps.items()):
             print(f"{name}\t{reason.split(': ')[-1]}")

@@ -150,17 +150,21 @@ inline onnx_test::Message encoder_body(const Toy& toy, bool steps) {
   return make_graph(g);
 }
 
+// The mark of a decoder's new token, behind those that it has.
+inline onnx_test::Messages grown_past() {
+  using namespace onnx_test;  // NOLINT: the words of the writer
+  return {node("Identity", {"input_ids"}, {"tokens"}),
+          node("Gather", {"mark", "tokens"}, {"new_marks"}),
+          node("Unsqueeze", {"new_marks", "axes13"}, {"fresh"}),
+          node("Concat", {"past_key", "fresh"}, {"self"}, {integer("axis", 2)}),
+          node("Concat", {"past_value", "fresh"}, {"self_value"}, {integer("axis", 2)})};
+}
+
 inline onnx_test::Message text_decoder_body(const Toy& toy) {
   using namespace onnx_test;  // NOLINT: the words of the writer
   return make_graph(
       {.name = "decoder",
-       .nodes =
-           joined({node("Identity", {"input_ids"}, {"tokens"}),
-                   node("Gather", {"mark", "tokens"}, {"new_marks"}),
-                   node("Unsqueeze", {"new_marks", "axes13"}, {"fresh"}),
-                   node("Concat", {"past_key", "fresh"}, {"self"}, {integer("axis", 2)}),
-                   node("Concat", {"past_value", "fresh"}, {"self_value"}, {integer("axis", 2)})},
-                  text_logits()),
+       .nodes = joined(grown_past(), text_logits()),
        .inputs = {value("input_ids", i32, {"b", 1}),
                   value("encoder_attention_mask", i32, {"b", "e"}),
                   value("past_key", f32, {"b", 1, "p", 1}),

@@ -66,13 +66,7 @@ onnx_test::Message speech_decoder(const Toy& toy) {
   using namespace onnx_test;  // NOLINT: the words of the writer
   return make_graph(
       {.name = "decoder",
-       .nodes =
-           joined({node("Identity", {"input_ids"}, {"tokens"}),
-                   node("Gather", {"mark", "tokens"}, {"new_marks"}),
-                   node("Unsqueeze", {"new_marks", "axes13"}, {"fresh"}),
-                   node("Concat", {"past_key", "fresh"}, {"self"}, {integer("axis", 2)}),
-                   node("Concat", {"past_value", "fresh"}, {"self_value"}, {integer("axis", 2)})},
-                  speech_logits()),
+       .nodes = joined(grown_past(), speech_logits()),
        .inputs = {value("input_ids", i32, {"b", 1}),
                   value("encoder_hidden_states", f32, {"b", "f", 3}),
                   value("past_key", f32, {"b", 1, "p", 1}),
