@@ -24,9 +24,19 @@ struct QuantizedInt {
   bool is_signed;
 };
 
+// A sum over `count` places, each so many elements behind the one before.
+struct SimdTaps {
+  std::int64_t count = 1;
+  std::int64_t a_step = 0;
+  std::int64_t b_step = 0;
+};
+
 // c = a b, or c += a b. Columns of b come in panels of simd_panel: element (k, n) is at n /
 // simd_panel * b_panel + k * b_stride + n % simd_panel. With b_panel = simd_panel that is a
 // row-major matrix; with b_stride = simd_panel each panel is read sequentially.
+//
+// With taps it is the sum of such products, as for the window of a convolution: all of them are
+// added up before c is written.
 inline constexpr std::int64_t simd_panel = 64;
 struct SimdProduct {
   const float* a;
@@ -40,6 +50,10 @@ struct SimdProduct {
   std::int64_t depth;
   std::int64_t columns;
   bool accumulate;
+  const float* bias = nullptr;  // added to each row, unless null
+  SimdTaps outer = {}, inner = {};
+
+  std::int64_t taps() const { return outer.count * inner.count; }
 };
 
 // Sums of products of integers, as kernels leave them, whose columns get an offset and a
@@ -70,6 +84,41 @@ struct SimdWindow {
   const float* divisors = nullptr;  // one per element, in the layout of y
   bool accumulate = false;          // adds to (or folds with) y
 };
+
+// A line of a depthwise convolution, channels last: y[p * channels + c] is bias[c] and the sum of
+// x[r][(first + p * stride + t * dilation) * channels + c] * weights[r][t * channels + c] over rows
+// r and taps t, of those that lie inside the line of `width` elements.
+struct SimdDepthwise {
+  const float* const* x;  // `rows` lines
+  const float* const* weights;
+  std::int64_t rows, taps;
+  std::int64_t width, channels;
+  std::int64_t first, stride, dilation;
+  const float* bias;  // or null
+  float* y;           // lies beside all x
+  std::int64_t positions;
+};
+
+// Winograd's transforms for 3x3 windows, channels last, by the points of winograd_points: 6x6 elements
+// of x to one element of each of 36 matrices, and one of each of 36 products to 4x4 of the result.
+struct SimdWinogradInput {
+  const float* x;  // the tile's first element, which may lie outside the image
+  std::int64_t line, channels;
+  int top, bottom, left, right;  // the lines and elements that lie inside; others are 0
+  float* v;
+  std::int64_t v_stride;  // from matrix to matrix
+};
+struct SimdWinogradOutput {
+  const float* m;
+  std::int64_t m_stride;
+  const float* bias;  // or null
+  float* y;
+  std::int64_t line, channels;
+  int lines, positions;  // up to 4 of each are written
+  bool accumulate;       // to y
+};
+// The points but for infinity, the last one.
+inline constexpr double winograd_points[] = {0, 0.625, -0.625, 1.5, -1.5};
 
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
@@ -105,11 +154,19 @@ struct Simd {
                          std::int64_t taps, float* y, std::int64_t n);
 
   void (*multiply)(const SimdProduct& product);
+  // Whether multiply_few() is the faster one for so many taps of this depth.
+  bool (*is_few)(std::int64_t columns, std::int64_t depth, std::int64_t taps);
+  // The same of 1 to 8 columns, whose elements lie side by side instead: (k, n) at n * b_panel + k;
+  // b_stride is 1.
+  void (*multiply_few)(const SimdProduct& product);
 
   // -inf for an empty window; NaN propagates.
   void (*max_windows)(const SimdWindow& window);
   // 0 for an empty window. Taps are summed first, then rows.
   void (*sum_windows)(const SimdWindow& window);
+  void (*depthwise)(const SimdDepthwise& line);
+  void (*winograd_input)(const SimdWinogradInput& tile);
+  void (*winograd_output)(const SimdWinogradOutput& tile);
   // y[way * n + i] = x[i * ways + way], i < n
   void (*deinterleave)(const float* x, std::int64_t ways, float* y, std::int64_t n);
 

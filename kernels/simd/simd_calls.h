@@ -16,7 +16,9 @@ namespace quern {
 #define QUERN_SIMD_LOOPS(X) \
   X(has_unary) X(unary) X(has_binary) X(binary) X(normalize) X(sum) X(sum_square) X(sum_abs) \
   X(max) X(min) X(range) X(dot) X(exp_sum) X(axpy) X(weigh_rows) X(weigh_gathered) X(multiply) \
-  X(max_windows) X(sum_windows) X(deinterleave) X(sum_products) X(lstm_cell) X(gru_cell) \
+  X(is_few) X(multiply_few) \
+  X(max_windows) X(sum_windows) X(depthwise) X(winograd_input) X(winograd_output) X(deinterleave) X(sum_products) X(lstm_cell) \
+  X(gru_cell) \
   X(half_to_float) X(float_to_half) X(bfloat_to_float) X(float_to_bfloat) X(bfloat_parts) \
   X(quantize) X(dequantize) X(quantize_words) X(dequantize_words) X(requantize) X(scale_sums) \
   X(int_to_float)
