@@ -22,8 +22,8 @@ using Kind = Verdict::Kind;
 using Group = std::vector<Levers>;
 
 // Implementations that rules seldom or never take, but a measurement may.
-const std::vector<std::string> entries = {"onednn",          "rows",         "depthwise",
-                                          "onednn-winograd", "onednn-apart", "onednn-direct"};
+const std::vector<std::string> entries = {
+    "onednn", "rows", "depthwise", "winograd", "onednn-winograd", "onednn-apart", "onednn-direct"};
 
 Levers drawn_in_process(Rng& rng) {
   Levers way;

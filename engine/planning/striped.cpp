@@ -239,8 +239,8 @@ stripes::NodeWork work_of(const Graph& graph, const Node& node, const LowerOptio
   const auto outputs = types(node.outputs);
   const Cost cost = cost_of(node.op, inputs, outputs);
   const auto* conv = node.as<Conv>();
-  const bool is_for_whole = conv && options.scratch && options.use_onednn &&
-                            faster_by_winograd(*conv, inputs[1].shape, outputs[0].shape);
+  const bool is_for_whole =
+      conv && options.scratch && faster_by_winograd(*conv, inputs[1].shape, outputs[0].shape);
   return {cost.flops, cost.bytes, is_for_whole};
 }
 

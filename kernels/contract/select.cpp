@@ -6,7 +6,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/built_for.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/winograd.h"
 
 namespace quern {
 namespace {
@@ -182,11 +181,5 @@ Cost cost_of(const Op& op, std::span<const TensorType> inputs,
   for (const TensorType& t : outputs) cost.flops += static_cast<double>(t.shape.elements());
   return cost;
 }
-
-#ifndef QUERN_ONEDNN
-bool faster_by_winograd(const Conv&, const Shape&, const Shape&) {
-  return false;
-}
-#endif
 
 }  // namespace quern

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise Conv in f32, channels last: each position is a sum of products of rows of x and rows of
-// weights. For windows without a fast oneDNN kernel (long ones, wide dilations).
+// Depthwise Conv in f32, channels last: some neighbouring positions of a line have their sums in
+// registers, and weights are read once for all of them.
 #include "kernels/cpu/conv_depthwise.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/window.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -18,58 +22,119 @@ namespace {
 
 constexpr std::int64_t max_taps = 256;
 
+// The spatial dimensions of a convolution without those that do nothing; lines are along the last.
+struct DepthwiseSizes {
+  Shape in, out;
+  ResolvedWindow window;
+};
+
+DepthwiseSizes sizes_of(const Shape& x, const Shape& y, const ResolvedWindow& all) {
+  DepthwiseSizes s;
+  for (std::size_t d = 0; d < all.rank(); ++d) {
+    const bool does_nothing =
+        x[2 + d] == 1 && y[2 + d] == 1 && all.kernel[d] == 1 && all.pads_begin[d] == 0;
+    if (does_nothing && all.rank() - d + s.in.rank() > 1) continue;
+    s.in.push_back(x[2 + d]);
+    s.out.push_back(y[2 + d]);
+    s.window.kernel.push_back(all.kernel[d]);
+    s.window.strides.push_back(all.strides[d]);
+    s.window.dilations.push_back(all.dilations[d]);
+    s.window.pads_begin.push_back(all.pads_begin[d]);
+  }
+  return s;
+}
+
 class DepthwiseRows final : public CpuKernel {
  public:
   // `packed`: weights as [taps][channels].
-  DepthwiseRows(const Shape& x, const Shape& y, const ResolvedWindow& window,
-                std::shared_ptr<const std::byte> packed)
-      : in_(spatial_of(x)),
-        out_(spatial_of(y)),
-        images_(x[0]),
-        channels_(x[1]),
-        window_(window),
-        packed_(std::move(packed)) {}
+  DepthwiseRows(const DepthwiseSizes& sizes, std::int64_t images, std::int64_t channels,
+                std::shared_ptr<const std::byte> packed, std::optional<std::uint32_t> bias,
+                PostOps functions)
+      : s_(sizes),
+        last_(sizes.in.rank() - 1),
+        images_(images),
+        channels_(channels),
+        packed_(std::move(packed)),
+        bias_(bias),
+        functions_(std::move(functions)) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    const std::int64_t positions = out_.elements();
     // Eight multiplications take a nanosecond, and a thread that sleeps ten thousands to wake.
-    const std::int64_t work = channels_ * window_.kernel.elements() / 8;
-    parallel(images_ * positions, row_grain(work), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end; ++p) run_position(args, p / positions, p);
-    });
+    const std::int64_t work = channels_ * s_.window.kernel.elements() / 8;
+    const std::int64_t width = s_.out[last_];
+    parallel(images_ * s_.out.elements(), row_grain(work),
+             [&](std::int64_t begin, std::int64_t end) {
+               StopCheck check(args.stop);
+               while (begin < end && !check.is_over()) {
+                 const std::int64_t line = begin / width, from = begin % width;
+                 const std::int64_t count = std::min(end - begin, width - from);
+                 run_line(args, line, from, from + count, check);
+                 begin += count;
+               }
+             });
     return {};
   }
 
  private:
-  Shape position(std::int64_t p) const {
-    Shape at = Shape::filled(out_.rank(), 0);
-    for (std::size_t d = out_.rank(); d-- > 0; p /= out_[d]) at[d] = p % out_[d];
-    return at;
-  }
+  // The lines of x and of the weights that are under the window at a line of the output.
+  struct Lines {
+    std::int64_t count = 0;
+    std::array<const float*, max_taps> x, w;
+  };
 
-  void run_position(const KernelArgs& args, std::int64_t image, std::int64_t p) const {
+  Lines lines_under(const KernelArgs& args, std::int64_t line) const {
+    const std::int64_t lines = s_.out.elements() / s_.out[last_];
+    const std::int64_t image = line / lines;
     const auto* x =
-        reinterpret_cast<const float*>(args.inputs[0]) + image * in_.elements() * channels_;
+        reinterpret_cast<const float*>(args.inputs[0]) + image * s_.in.elements() * channels_;
     const auto* w = reinterpret_cast<const float*>(packed_.get());
-    const float* xs[max_taps];
-    const float* ws[max_taps];
-    std::int64_t n = 0;
-    StopCheck check(args.stop);
-    for_each_tap(window_, in_, position(p % out_.elements()), check,
-                 [&](std::int64_t e, std::int64_t t) {
-                   xs[n] = x + e * channels_;
-                   ws[n++] = w + t * channels_;
+    std::int64_t rest = line % lines;
+    Shape at = Shape::filled(last_, 0);
+    for (std::size_t d = last_; d-- > 0; rest /= s_.out[d]) at[d] = rest % s_.out[d];
+    Lines under;
+    StopCheck no_limit(nullptr);  // there are 256 at most
+    for_each_tap(s_.window, Shape(s_.in.dims().first(last_)), at, no_limit,
+                 [&](std::int64_t element, std::int64_t tap) {
+                   const auto i = static_cast<std::size_t>(under.count++);
+                   under.x[i] = x + element * s_.in[last_] * channels_;
+                   under.w[i] = w + tap * s_.window.kernel[last_] * channels_;
                  });
-    const bool has_bias = args.inputs.size() > 2 && args.inputs[2];
-    simd().sum_products(xs, ws, n,
-                        has_bias ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr,
-                        reinterpret_cast<float*>(args.outputs[0]) + p * channels_, channels_);
+    return under;
   }
 
-  Shape in_, out_;
+  // Positions [from, to) of a line.
+  void run_line(const KernelArgs& args, std::int64_t line, std::int64_t from, std::int64_t to,
+                StopCheck& check) const {
+    const Lines under = lines_under(args, line);
+    SimdDepthwise l{};
+    l.x = under.x.data();
+    l.weights = under.w.data();
+    l.rows = under.count;
+    l.taps = s_.window.kernel[last_];
+    l.width = s_.in[last_];
+    l.channels = channels_;
+    l.stride = s_.window.strides[last_];
+    l.dilation = s_.window.dilations[last_];
+    if (bias_) l.bias = reinterpret_cast<const float*>(args.inputs[*bias_]);
+    auto* y = reinterpret_cast<float*>(args.outputs[0]) + line * s_.out[last_] * channels_;
+    const std::int64_t work = 1 + (1 + l.rows * l.taps) * channels_ / 8;
+    const std::int64_t at_once = std::max<std::int64_t>(8, cut_size(1'000'000) / work);
+    for (; from < to; from += at_once) {
+      l.first = from * l.stride - s_.window.pads_begin[last_];
+      l.positions = std::min(at_once, to - from);
+      l.y = y + from * channels_;
+      if (check.spend(l.positions * work)) return;
+      simd().depthwise(l);
+      apply_functions(functions_, l.y, l.positions * channels_);
+    }
+  }
+
+  DepthwiseSizes s_;
+  std::size_t last_;
   std::int64_t images_, channels_;
-  ResolvedWindow window_;
   std::shared_ptr<const std::byte> packed_;
+  std::optional<std::uint32_t> bias_;
+  PostOps functions_;  // of one number each
 };
 
 }  // namespace
@@ -103,9 +168,14 @@ Selection select_conv_depthwise(const KernelRequest& r) {
   choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
   choice.packed_inputs.resize(r.inputs.size());
   choice.packed_inputs[1] = true;
+  PostOps functions = r.post_ops;
+  functions.resize(leading_functions(functions));
+  choice.post_ops_taken = functions.size();
   choice.work = std::make_unique<DepthwiseRows>(
-      x, r.outputs[0].shape, resolve_window(r.as<Conv>().window, spatial_of(x), spatial_of(w)),
-      std::move(packed));
+      sizes_of(x, r.outputs[0].shape,
+               resolve_window(r.as<Conv>().window, spatial_of(x), spatial_of(w))),
+      x[0], x[1], std::move(packed), r.has(2) ? std::optional<std::uint32_t>(2) : std::nullopt,
+      std::move(functions));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

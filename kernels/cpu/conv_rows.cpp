@@ -1,24 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv in one and two dimensions by the engine's own matrix product, channels last, for machines
-// without oneDNN: a row of the output starts with the bias; for each tap of the window the product
-// of the input row under it with the weights of the tap is added.
+// Conv in one and two dimensions by the engine's own matrix product, channels last. Positions in a
+// line under whose windows the same taps lie inside the input are the rows of a product; its depth
+// is the window, of which pieces that lie side by side in memory are one. Sums stay in registers
+// over the whole window, nothing is copied, and edges have products of their own.
 #include "kernels/cpu/conv_rows.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/cpu/conv_plane.h"
+#include "kernels/cpu/conv_tail.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/product_pieces.h"
+#include "kernels/cpu/stretches.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
 namespace {
+
+// What stays in the second-level cache beside other things: weights that are read again and again,
+// and lines of the output until functions were applied to them.
+constexpr std::int64_t cached_weights = std::int64_t{512} * 1024 / 4;
+constexpr std::int64_t cached_outputs = std::int64_t{128} * 1024 / 4;
+
+bool is_pointwise(const ConvPlane& g) {
+  return g.taps() == 1 && g.strides == std::array<std::int64_t, 2>{1, 1} &&
+         g.pads == std::array<std::int64_t, 2>{0, 0} && g.in == g.out;
+}
 
 ConvPlane geometry(const KernelRequest& r) {
   const auto& op = r.as<Conv>();
@@ -29,110 +46,275 @@ ConvPlane geometry(const KernelRequest& r) {
                     resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)), op.group);
   g.in_channels = w[1];
   g.out_channels = w[0] / op.group;
+  if (is_pointwise(g)) {
+    g.in = g.out = {g.batch * g.in[0] * g.in[1], 1};
+    g.batch = 1;
+  } else if (g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 && g.pads[0] == 0) {
+    // Threads take lines: those of a signal have one position each.
+    for (auto* sizes : {&g.in, &g.out, &g.kernel, &g.strides, &g.dilations, &g.pads})
+      std::swap((*sizes)[0], (*sizes)[1]);
+  }
   return g;
 }
 
+// Of the height (0) or the width (1).
+std::vector<Stretch> stretches_along(const ConvPlane& g, std::size_t d) {
+  const ResolvedWindow window{{g.kernel[d]}, {g.strides[d]}, {g.dilations[d]}, {g.pads[d]}};
+  return stretches_of(window, 0, g.in[d], g.out[d]);
+}
+
+// Taps that lie side by side in x.
+std::int64_t joined_taps(const ConvPlane& g) {
+  if (g.groups > 1) return 1;
+  if (g.in[1] == 1 && g.kernel[1] == 1) return g.dilations[0] == 1 ? g.kernel[0] : 1;
+  return g.dilations[1] == 1 ? g.kernel[1] : 1;
+}
+
+// Output channels that would fill a part of a vector are sums of products along the depth.
+bool are_few_outputs(const ConvPlane& g) {
+  const std::int64_t joined = joined_taps(g);
+  return g.groups == 1 && simd().is_few(g.out_channels, joined * g.in_channels, g.taps() / joined);
+}
+
+// Columns [column, column + columns) of a group.
+struct ColumnRange {
+  std::int64_t group, column, columns;
+};
+
 class ConvRows final : public CpuKernel {
  public:
-  // `packed`: [group][tap], each a matrix of in_channels x out_channels in panels.
-  ConvRows(const ConvPlane& g, std::shared_ptr<const std::byte> packed)
-      : g_(g), packed_(std::move(packed)) {
-    for (std::int64_t k = 0; k < g.kernel[1]; ++k) runs_.push_back(run_of(k));
+  // `packed`: for each group a matrix of [taps, in_channels] x out_channels in panels.
+  ConvRows(const ConvPlane& g, std::shared_ptr<const std::byte> packed, ConvTail tail)
+      : g_(g),
+        packed_(std::move(packed)),
+        tail_(std::move(tail)),
+        down_(stretches_along(g, 0)),
+        across_(stretches_along(g, 1)) {
+    const std::int64_t depth = g.taps() * g.in_channels;
+    has_large_weights_ = g.packed_floats() > cached_weights;
+    const std::int64_t most =
+        has_large_weights_
+            ? std::max<std::int64_t>(1, cached_weights / (depth * simd_panel)) * simd_panel
+            : g.out_channels;
+    for (std::int64_t group = 0; group < g.groups; ++group)
+      for (std::int64_t n = 0; n < g.out_channels; n += most)
+        ranges_.push_back({group, n, std::min(most, g.out_channels - n)});
+    has_few_outputs_ = are_few_outputs(g);
+    lines_at_once_ = std::max<std::int64_t>(1, cached_outputs / (g.out[1] * g.all_out()));
   }
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
-    const auto* bias =
-        args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
-    auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    const std::int64_t work = 2 * g_.out[1] * g_.all_out() * g_.in_channels * g_.taps();
-    parallel(g_.batch * g_.out[0],
+    const std::int64_t all = g_.batch * g_.out[0], cuts = column_cuts(all, parallel.threads());
+    const std::int64_t work = 2 * g_.out[1] * g_.all_out() * g_.in_channels * g_.taps() / cuts;
+    parallel(all * cuts,
              std::max<std::int64_t>(1, cut_size(400'000) / std::max<std::int64_t>(work, 1)),
              [&](std::int64_t begin, std::int64_t end) {
                StopCheck check(args.stop);
-               for (std::int64_t r = begin; r < end && !check.is_over(); ++r)
-                 row(x + r / g_.out[0] * g_.in[0] * g_.in[1] * g_.all_in(), bias, r % g_.out[0],
-                     y + r * g_.out[1] * g_.all_out(), check);
+               if (cuts > 1) return columns_of_lines(args, begin, end, cuts, check);
+               while (begin < end && !check.is_over()) {
+                 const std::int64_t image = begin / g_.out[0], line = begin % g_.out[0];
+                 const std::int64_t lines = std::min(end - begin, g_.out[0] - line);
+                 image_lines(args, image, line, line + lines, check);
+                 begin += lines;
+               }
              });
     return {};
   }
 
  private:
-  // The output elements [begin, end) of a row whose tap lies inside the input, and the input of the
-  // first one.
-  struct Run {
-    std::int64_t begin, end, in;
+  struct Lines {
+    std::int64_t image, begin, end;
   };
 
-  Run run_of(std::int64_t tap) const {
-    const std::int64_t shift = tap * g_.dilations[1] - g_.pads[1];
-    const auto first_at_least = [&](std::int64_t in) {
-      const std::int64_t gap = in - shift;
-      return gap > 0 ? (gap + g_.strides[1] - 1) / g_.strides[1] : std::int64_t{0};
+  // Columns are cut where there are not enough lines for all threads.
+  std::int64_t column_cuts(std::int64_t lines, int threads) const {
+    if (threads == 1 || g_.groups > 1) return 1;
+    return std::clamp<std::int64_t>(ceil_div(std::int64_t{2} * threads, lines), 1,
+                                    ceil_div(g_.out_channels, simd_panel));
+  }
+
+  // Units [begin, end): each some columns of a line.
+  void columns_of_lines(const KernelArgs& args, std::int64_t begin, std::int64_t end,
+                        std::int64_t cuts, StopCheck& check) const {
+    const std::int64_t columns = round_up(ceil_div(g_.out_channels, cuts), simd_panel);
+    for (std::int64_t u = begin; u < end && !check.is_over(); ++u) {
+      const std::int64_t line = u / cuts, column = u % cuts * columns;
+      if (column >= g_.out_channels) continue;
+      add_columns(args, {line / g_.out[0], line % g_.out[0], line % g_.out[0] + 1},
+                  {0, column, std::min(columns, g_.out_channels - column)}, check);
+    }
+  }
+
+  void add_columns(const KernelArgs& args, const Lines& lines, const ColumnRange& range,
+                   StopCheck& check) const {
+    const std::int64_t channel = range.group * g_.out_channels + range.column;
+    start(args, lines, channel, range.columns);
+    add_products(args, lines, range, check);
+    finish(args, lines, channel, range.columns);
+  }
+
+  // Weights that no cache holds are read once for all lines, else lines are written once.
+  void image_lines(const KernelArgs& args, std::int64_t image, std::int64_t begin, std::int64_t end,
+                   StopCheck& check) const {
+    const auto in_blocks = [&](auto&& f) {
+      for (std::int64_t l = begin; l < end && !check.is_over(); l += lines_at_once_)
+        f(Lines{image, l, std::min(end, l + lines_at_once_)});
     };
-    const std::int64_t begin = first_at_least(0);
-    const std::int64_t end = std::min(g_.out[1], first_at_least(g_.in[1]));
-    return {begin, std::max(begin, end), begin * g_.strides[1] + shift};
-  }
-
-  void row(const float* x, const float* bias, std::int64_t out, float* y, StopCheck& check) const {
-    const std::int64_t channels = g_.all_out();
-    if (bias) {
-      for (std::int64_t i = 0; i < g_.out[1]; ++i) std::copy_n(bias, channels, y + i * channels);
+    if (has_large_weights_) {
+      for (const ColumnRange& range : ranges_)
+        in_blocks([&](const Lines& lines) { add_columns(args, lines, range, check); });
     } else {
-      std::fill_n(y, g_.out[1] * channels, 0.0f);
-    }
-    for (std::int64_t k = 0; k < g_.kernel[0]; ++k) {
-      const std::int64_t in = out * g_.strides[0] - g_.pads[0] + k * g_.dilations[0];
-      if (in < 0 || in >= g_.in[0]) continue;
-      for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap)
-        add_tap(x + in * g_.in[1] * g_.all_in(), k * g_.kernel[1] + tap,
-                runs_[static_cast<std::size_t>(tap)], y, check);
+      in_blocks([&](const Lines& lines) {
+        start(args, lines, 0, g_.all_out());
+        for (const ColumnRange& range : ranges_) add_products(args, lines, range, check);
+        finish(args, lines, 0, g_.all_out());
+      });
     }
   }
 
-  void add_tap(const float* x, std::int64_t tap, const Run& run, float* y, StopCheck& check) const {
-    if (run.begin == run.end) return;
-    const auto* w = reinterpret_cast<const float*>(packed_.get());
-    for (std::int64_t group = 0; group < g_.groups; ++group)
-      multiply_until({.a = x + run.in * g_.all_in() + group * g_.in_channels,
-                      .a_stride = g_.strides[1] * g_.all_in(),
-                      .b = w + (group * g_.taps() + tap) * g_.matrix_floats(),
-                      .b_stride = simd_panel,
-                      .b_panel = simd_panel * g_.in_channels,
-                      .c = y + run.begin * g_.all_out() + group * g_.out_channels,
-                      .c_stride = g_.all_out(),
-                      .rows = run.end - run.begin,
-                      .depth = g_.in_channels,
-                      .columns = g_.out_channels,
-                      .accumulate = true},
-                     check);
+  float* output(const KernelArgs& args, std::int64_t image, std::int64_t line) const {
+    return reinterpret_cast<float*>(args.outputs[0]) +
+           (image * g_.out[0] + line) * g_.out[1] * g_.all_out();
+  }
+
+  // Calls f(offset, n) for the runs of those channels in some lines of the output.
+  template <class F>
+  void for_each_run(const Lines& lines, std::int64_t channel, std::int64_t channels,
+                    const F& f) const {
+    const std::int64_t positions = (lines.end - lines.begin) * g_.out[1];
+    if (channels == g_.all_out()) return f(0, positions * channels);
+    for (std::int64_t p = 0; p < positions; ++p) f(p * g_.all_out() + channel, channels);
+  }
+
+  void start(const KernelArgs& args, const Lines& lines, std::int64_t channel,
+             std::int64_t channels) const {
+    if (!tail_.residual) return;
+    float* y = output(args, lines.image, lines.begin);
+    const float* from =
+        reinterpret_cast<const float*>(args.inputs[*tail_.residual]) + (y - output(args, 0, 0));
+    if (from == y) return;
+    for_each_run(lines, channel, channels,
+                 [&](std::int64_t at, std::int64_t n) { std::copy_n(from + at, n, y + at); });
+  }
+
+  void finish(const KernelArgs& args, const Lines& lines, std::int64_t channel,
+              std::int64_t channels) const {
+    if (tail_.functions.empty()) return;
+    float* y = output(args, lines.image, lines.begin);
+    for_each_run(lines, channel, channels, [&](std::int64_t at, std::int64_t n) {
+      apply_functions(tail_.functions, y + at, n);
+    });
+  }
+
+  void add_products(const KernelArgs& args, const Lines& lines, const ColumnRange& range,
+                    StopCheck& check) const {
+    for (const Stretch& rows : down_) {
+      const Stretch down = rows.within(lines.begin, lines.end, g_.strides[0]);
+      if (down.size() == 0) continue;
+      for (const Stretch& across : across_)
+        add_rectangle(args, lines.image, down, across, range, check);
+    }
+  }
+
+  // Lines of positions are taken in the direction in which they fill tiles.
+  void add_rectangle(const KernelArgs& args, std::int64_t image, const Stretch& down,
+                     const Stretch& across, const ColumnRange& range, StopCheck& check) const {
+    constexpr std::int64_t filled = 6;
+    SimdProduct p = product(args, image, down, across, range);
+    const std::int64_t a_down = g_.strides[0] * g_.in[1] * g_.all_in();
+    const std::int64_t a_across = g_.strides[1] * g_.all_in();
+    const std::int64_t c_down = g_.out[1] * g_.all_out(), c_across = g_.all_out();
+    const bool is_wide = across.size() >= std::min(filled, down.size());
+    p.rows = is_wide ? across.size() : down.size();
+    p.a_stride = is_wide ? a_across : a_down;
+    p.c_stride = is_wide ? c_across : c_down;
+    const std::int64_t products = is_wide ? down.size() : across.size();
+    for (std::int64_t i = 0; i < products && !check.is_over(); ++i) {
+      multiply_until(p, check, has_few_outputs_ ? simd().multiply_few : simd().multiply);
+      p.a += is_wide ? a_down : a_across;
+      p.c += is_wide ? c_down : c_across;
+    }
+  }
+
+  // The product for the first position; without its rows.
+  SimdProduct product(const KernelArgs& args, std::int64_t image, const Stretch& down,
+                      const Stretch& across, const ColumnRange& range) const {
+    const std::int64_t line = g_.in[1] * g_.all_in();
+    SimdProduct p{};
+    p.b_stride = has_few_outputs_ ? 1 : simd_panel;
+    const std::int64_t b_tap = g_.in_channels * p.b_stride;
+    const std::int64_t panel = g_.taps() * b_tap;
+    p.a = reinterpret_cast<const float*>(args.inputs[0]) + (image * g_.in[0] + down.in) * line +
+          across.in * g_.all_in() + range.group * g_.in_channels;
+    p.b = reinterpret_cast<const float*>(packed_.get()) +
+          range.group * g_.taps() * g_.matrix_floats() + range.column / simd_panel * panel +
+          (down.tap * g_.kernel[1] + across.tap) * b_tap;
+    p.b_panel = panel;
+    const std::int64_t channel = range.group * g_.out_channels + range.column;
+    p.c = output(args, image, down.begin) + across.begin * g_.all_out() + channel;
+    p.columns = range.columns;
+    p.accumulate = tail_.residual.has_value();
+    if (tail_.has_bias) p.bias = reinterpret_cast<const float*>(args.inputs[2]) + channel;
+    p.depth = g_.in_channels;
+    p.inner = {across.taps, g_.dilations[1] * g_.all_in(), b_tap};
+    p.outer = {down.taps, g_.dilations[0] * line, g_.kernel[1] * b_tap};
+    join(p, p.inner);
+    if (p.inner.count == 1) join(p, p.outer);
+    return p;
+  }
+
+  // Taps that lie side by side in both operands are a longer depth.
+  static void join(SimdProduct& p, SimdTaps& taps) {
+    const bool is_dense = taps.a_step == p.depth && taps.b_step == p.depth * p.b_stride;
+    if (taps.count == 0 || (taps.count > 1 && !is_dense)) return;
+    p.depth *= taps.count;
+    taps = {};
   }
 
   ConvPlane g_;
-  std::vector<Run> runs_;  // by the tap's column
   std::shared_ptr<const std::byte> packed_;
+  ConvTail tail_;
+  std::vector<Stretch> down_, across_;
+  bool has_large_weights_;
+  bool has_few_outputs_;
+  std::vector<ColumnRange> ranges_;
+  std::int64_t lines_at_once_;
 };
 
 Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r,
                                                         const ConvPlane& g) {
   const ConstantSource& source = *r.inputs[1].constant;
+  const std::int64_t depth = g.taps() * g.in_channels;
+  const std::int64_t matrix = g.taps() * g.matrix_floats();
+  const bool is_few = are_few_outputs(g);
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    // In a mapped file they may be unaligned.
-    std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
-    std::memcpy(w.data(), t.data(), t.bytes());
-    // They are [groups * out, in, taps].
-    g.pack(reinterpret_cast<float*>(packed),
-           [&](std::int64_t group, std::int64_t c, std::int64_t m, std::int64_t t) {
-             const std::int64_t filter = group * g.out_channels + m;
-             return w[static_cast<std::size_t>((filter * g.in_channels + c) * g.taps() + t)];
-           });
+    auto* to = reinterpret_cast<float*>(packed);
+    StopCheck no_limit(nullptr);
+    for (std::int64_t group = 0; group < g.groups; ++group)
+      for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+        // They are [groups * out, in, taps].
+        const auto weight = [&](std::int64_t channel, std::int64_t n) {
+          const std::int64_t filter = group * g.out_channels + n;
+          float w;  // may be unaligned in a mapped file
+          std::memcpy(&w, t.data() + ((filter * g.in_channels + channel) * g.taps() + tap) * 4,
+                      sizeof w);
+          return w;
+        };
+        const std::int64_t before = tap * g.in_channels;
+        if (!is_few)
+          pack_panels(g.in_channels, g.out_channels, to + group * matrix + before * simd_panel,
+                      depth * simd_panel, no_limit, weight);
+        for (std::int64_t n = 0; is_few && n < g.out_channels; ++n)
+          for (std::int64_t c = 0; c < g.in_channels; ++c)
+            to[n * depth + before + c] = weight(c, n);
+      }
     return {};
   };
-  const auto floats = static_cast<std::size_t>(g.packed_floats());
-  return r.target.weights->find_or_make(cat("conv rows|", g.groups, "|", source.key()),
-                                        floats * sizeof(float), fill);
+  const std::int64_t floats = is_few ? g.out_channels * depth : g.packed_floats();
+  return r.target.weights->find_or_make(
+      cat("conv rows|", g.groups, is_few ? " few|" : "|", source.key()),
+      static_cast<std::size_t>(floats) * sizeof(float), fill);
 }
 
 }  // namespace
@@ -150,19 +332,17 @@ Selection select_conv_rows(const KernelRequest& r) {
   QUERN_ASSIGN(auto packed, packed_weights(r, g));
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;
-  choice.input_layouts = {Layout::channels_last(r.shape(0))};
+  choice.input_layouts.resize(r.read_count());
+  choice.input_layouts[0] = Layout::channels_last(r.shape(0));
   choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
   choice.packed_inputs = {false, true, false};
-  choice.work = std::make_unique<ConvRows>(g, std::move(packed));
+  ConvTail tail = take_tail(r, choice);
+  choice.work = std::make_unique<ConvRows>(g, std::move(packed), std::move(tail));
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-Selection select_conv_of_one_pixel(const KernelRequest& r) {
-  constexpr std::int64_t few_channels = 256;
-  const Shape& w = r.shape(1);
-  const bool is_one_pixel = r.as<Conv>().group == 1 && w.elements(2) == 1 && w[1] < few_channels &&
-                            r.outputs[0].shape.elements() == w[0];
-  return is_one_pixel ? select_conv_rows(r) : unsupported();
+bool has_few_outputs(const KernelRequest& r) {
+  return suits_conv_rows(r) && are_few_outputs(geometry(r));
 }
 
 }  // namespace quern

@@ -8,8 +8,7 @@ namespace quern {
 // True if select_conv_rows() takes it: f32 in one or two dimensions with constant weights.
 bool suits_conv_rows(const KernelRequest& request);
 Selection select_conv_rows(const KernelRequest& request);
-// One pixel of one image and less than 256 channels, as in squeeze-and-excite, for which it takes
-// 0.2 to 0.9 of oneDNN's time (AVX-512, 40 such layers).
-Selection select_conv_of_one_pixel(const KernelRequest& request);
+// True if it computes output channels as sums along the depth, since they fill a part of a vector.
+bool has_few_outputs(const KernelRequest& request);
 
 }  // namespace quern

@@ -370,6 +370,31 @@ void apply_functions(const PostOps& functions, float* y, std::int64_t n) {
   for (const PostOp& f : functions) simd().unary(*unary_of(f), y, y, n);
 }
 
+bool begins_with_exponential(const PostOps& post_ops) {
+  const Unary* u = post_ops.empty() ? nullptr : unary_of(post_ops.front());
+  if (!u) return false;
+  switch (u->kind) {
+    case UnaryKind::exp:
+    case UnaryKind::sigmoid:
+    case UnaryKind::swish:
+    case UnaryKind::tanh:
+    case UnaryKind::elu:
+    case UnaryKind::gelu:
+    case UnaryKind::gelu_tanh:
+    case UnaryKind::mish:
+    case UnaryKind::softplus: return true;
+    default: return false;
+  }
+}
+
+std::optional<std::uint32_t> added_operand(const KernelRequest& r) {
+  const auto* add = r.post_ops.empty() ? nullptr : std::get_if<BinaryPostOp>(&r.post_ops.front());
+  if (!add || add->kind != BinaryKind::add) return std::nullopt;
+  const TensorDesc& operand = r.operands[add->operand].desc;
+  if (operand.dtype != DType::f32 || operand.shape != r.outputs[0].shape) return std::nullopt;
+  return r.read_of(*add);
+}
+
 Selection select_elementwise(const KernelRequest& r) {
   auto chain = chain_of(r);
   if (!chain) return unsupported();

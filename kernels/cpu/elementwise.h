@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "graph/post_ops.h"
 #include "kernels/contract/kernel.h"
@@ -16,5 +17,11 @@ Selection select_elementwise(const KernelRequest& request);
 std::size_t leading_functions(const PostOps& post_ops);
 // Such post-ops, one after the other, to `n` numbers.
 void apply_functions(const PostOps& functions, float* y, std::int64_t n);
+// Whether the first is such a function, made of exponentials: its time counts beside that of a
+// convolution, and oneDNN's takes more.
+bool begins_with_exponential(const PostOps& post_ops);
+// What the first post-op adds to each element in f32, among the reads of the node; nullopt if it
+// does another thing.
+std::optional<std::uint32_t> added_operand(const KernelRequest& request);
 
 }  // namespace quern

@@ -29,14 +29,9 @@ std::int64_t panel_floats(const ProductShape& p) {
   return round_up(p.columns, simd_panel) * p.depth;
 }
 
-// Packs `element(k, n)` of a right-hand side into panels.
-template <class F>
-void pack(const ProductShape& p, float* to, StopCheck& check, const F& element) {
-  for (std::int64_t n = 0; n < p.columns; ++n) {
-    float* column = to + n / simd_panel * simd_panel * p.depth + n % simd_panel;
-    for_each_until(p.depth, 2, check,
-                   [&](std::int64_t k) { column[k * simd_panel] = element(k, n); });
-  }
+// A constant right-hand side of few columns is packed column by column.
+bool has_few_columns(const ProductShape& p) {
+  return simd().is_few(p.columns, p.depth, 1);
 }
 
 class MatMulRows final : public CpuKernel {
@@ -103,12 +98,14 @@ class MatMulRows final : public CpuKernel {
 
   Operand right_hand_side(const KernelArgs& args, std::int64_t at, StopCheck& check) const {
     const std::int64_t panel = simd_panel * p_.depth;
+    if (packed_ && has_few_columns(p_))
+      return {reinterpret_cast<const float*>(packed_.get()), 1, p_.depth};
     if (packed_) return {reinterpret_cast<const float*>(packed_.get()), simd_panel, panel};
     const auto* b = reinterpret_cast<const float*>(args.inputs[1]) + at;
     if (!packs_each_run(p_)) return {b, p_.b_row, simd_panel};
     auto* to = reinterpret_cast<float*>(args.scratch) + row_floats(p_);
-    pack(p_, to, check,
-         [&](std::int64_t k, std::int64_t n) { return b[k * p_.b_row + n * p_.b_column]; });
+    pack_panels(p_.depth, p_.columns, to, panel, check,
+                [&](std::int64_t k, std::int64_t n) { return b[k * p_.b_row + n * p_.b_column]; });
     return {to, simd_panel, panel};
   }
 
@@ -160,7 +157,7 @@ class MatMulRows final : public CpuKernel {
                     .depth = p_.depth,
                     .columns = columns,
                     .accumulate = false},
-                   check);
+                   check, packed_ && has_few_columns(p_) ? simd().multiply_few : simd().multiply);
     if (alpha_ == 1) return;
     const bool is_dense = columns == p_.columns;
     for (std::int64_t i = 0; i < (is_dense ? 1 : rows); ++i) {
@@ -177,20 +174,26 @@ class MatMulRows final : public CpuKernel {
 Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
                                                        const ProductShape& p) {
   const ConstantSource& source = *r.inputs[1].constant;
+  const bool is_few = has_few_columns(p);
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     StopCheck no_limit(nullptr);
-    pack(p, reinterpret_cast<float*>(packed), no_limit, [&](std::int64_t k, std::int64_t n) {
+    auto* to = reinterpret_cast<float*>(packed);
+    const auto element = [&](std::int64_t k, std::int64_t n) {
       float f;  // may be unaligned in a mapped file
       std::memcpy(&f, t.data() + (k * p.b_row + n * p.b_column) * 4, sizeof f);
       return f;
-    });
+    };
+    if (!is_few) pack_panels(p.depth, p.columns, to, simd_panel * p.depth, no_limit, element);
+    for (std::int64_t n = 0; is_few && n < p.columns; ++n)
+      for (std::int64_t k = 0; k < p.depth; ++k) to[n * p.depth + k] = element(k, n);
     return {};
   };
-  return r.target.weights->find_or_make(cat("product panels|", p.depth, "x", p.columns, "|",
-                                            p.b_row, "|", p.b_column, "|", source.key()),
-                                        static_cast<std::size_t>(panel_floats(p)) * sizeof(float),
-                                        fill);
+  const std::int64_t floats = is_few ? p.columns * p.depth : panel_floats(p);
+  return r.target.weights->find_or_make(
+      cat(is_few ? "product columns|" : "product panels|", p.depth, "x", p.columns, "|", p.b_row,
+          "|", p.b_column, "|", source.key()),
+      static_cast<std::size_t>(floats) * sizeof(float), fill);
 }
 
 bool is_one_matrix(const Shape& strides) {
@@ -242,7 +245,7 @@ Selection select_matmul_of_few_rows(const KernelRequest& r) {
   constexpr std::int64_t most_rows = 32, cached_floats = std::int64_t{128} * 1024;
   const bool reads_memory = p.columns >= 4 * simd_panel && p.columns * p.depth >= cached_floats;
   const bool few = p.rows <= most_rows && reads_memory && simd().name == std::string_view("avx512");
-  return p.rows == 1 || few ? select_matmul_rows(r) : unsupported();
+  return p.rows == 1 || few || has_few_columns(p) ? select_matmul_rows(r) : unsupported();
 }
 
 }  // namespace quern

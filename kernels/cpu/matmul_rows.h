@@ -11,6 +11,8 @@ Selection select_matmul_rows(const KernelRequest& request);
 // more. Where these come from memory, 8 rows take 0.73 to 0.80 of its time, 16 take 0.79 to 0.88
 // and 32 take 0.92 to 0.95, and where they come from a cache 0.90 to 1.09 (AMD EPYC, oneDNN 2.6;
 // bench/results/2026-11-29-few-rows.md). A model's prompts and its tokens share the packed weights.
+// And any rows by up to 8 columns that fill no vector: 0.16 to 0.72 of oneDNN's time (AVX-512,
+// bench/results/2026-11-29-own-convolutions.md).
 Selection select_matmul_of_few_rows(const KernelRequest& request);
 
 }  // namespace quern

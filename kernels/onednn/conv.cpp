@@ -280,29 +280,13 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   return build<dnnl::convolution_forward>(r, shapes, fused.pd, plain, fused.post_ops);
 }
 
-// 3x3 over many channels, where Winograd needs 0.5 to 0.9 of the time (measured on AVX-512, the
-// only instruction set for which oneDNN has it, and only before 3.0), unless its larger weights
-// would dominate the cost. With fewer channels that holds for maps up to 128x128. Its scratch
-// memory is several times as large as the operands.
-bool wins_by_winograd(const Window& window, const Shape& weights, const Shape& dst,
-                      std::int64_t group) {
-  constexpr std::int64_t most_weights = std::int64_t{256} * 256 * 9;
-  constexpr std::int64_t many_products = std::int64_t{64} * 64;  // of channels
-  if (QUERN_ONEDNN_3 || group != 1 || dst.rank() != 4) return false;
-  const std::int64_t products = weights[0] * weights[1];
-  const auto all = [](const Ints& list, std::int64_t v) {
-    return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });
-  };
-  return weights[2] == 3 && weights[3] == 3 && all(window.strides, 1) && all(window.dilations, 1) &&
-         weights[0] >= 24 && weights[1] >= 32 && weights.elements() <= most_weights &&
-         dst[2] >= 13 && dst[3] >= 13 && products >= many_products / 2 &&
-         (products >= many_products || dst[2] * dst[3] <= std::int64_t{128} * 128);
-}
-
-bool takes_winograd(const KernelRequest& r, const Window& window, const ConvShapes& s, Form form) {
+// Only AVX-512 has it, and only before 3.0. Its scratch memory is several times as large as the
+// operands.
+bool takes_winograd(const KernelRequest& r, const ConvShapes& s, Form form) {
   const bool is_possible = r.target.scratch && !r.target.channels_last && r.dtype(0) == DType::f32;
   if (!is_possible || form == Form::direct) return false;
-  return form == Form::winograd || wins_by_winograd(window, s.weights, s.dst, r.as<Conv>().group);
+  return form == Form::winograd ||
+         (!QUERN_ONEDNN_3 && faster_by_winograd(r.as<Conv>(), s.weights, s.dst));
 }
 
 template <Form form>
@@ -315,7 +299,7 @@ Selection select_whole_conv(const KernelRequest& r) {
   // Constants are packed from f32, whatever their type.
   const Md plain = row_major(onednn::DataType::f32, grouped(shapes.weights, op.group));
   const OpenMpThreads threads(threads_of(r));
-  if (takes_winograd(r, window, shapes, form)) {
+  if (takes_winograd(r, shapes, form)) {
     QUERN_ASSIGN(auto choice,
                  build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd, form));
     if (choice || form == Form::winograd) return choice;
@@ -352,10 +336,6 @@ Selection select_form(const KernelRequest& r) {
 }
 
 }  // namespace
-
-bool faster_by_winograd(const Conv& conv, const Shape& weights, const Shape& result) {
-  return onednn::available() && wins_by_winograd(conv.window, weights, result, conv.group);
-}
 
 Selection select_conv_onednn(const KernelRequest& r) {
   return select_form<Form::by_rule>(r);

@@ -11,7 +11,9 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"
 #include "kernels/cpu/conv_depthwise.h"
+#include "kernels/cpu/conv_own.h"
 #include "kernels/cpu/conv_rows.h"
+#include "kernels/cpu/conv_winograd.h"
 #include "kernels/cpu/widened.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/onednn/select.h"
@@ -68,13 +70,16 @@ Cost conv_flops(const Op&, std::span<const TensorType> inputs,
 }
 
 constexpr CpuImplementation conv_implementations[] = {
+    {"winograd", select_conv_by_winograd},
 #ifdef QUERN_ONEDNN
-    {"rows", select_conv_of_one_pixel},
+    {"depthwise", select_own_depthwise},
+    {"rows", select_own_conv},
     {"onednn", select_conv_onednn},
 #endif
     {"depthwise", select_conv_depthwise},
     {"rows", select_conv_rows},
     {"widened", select_widened},
+    {"winograd", select_conv_winograd, true},
 #ifdef QUERN_ONEDNN
     {"onednn-direct", select_conv_onednn_direct, true},
     {"onednn-winograd", select_conv_onednn_winograd, true},

@@ -13,6 +13,8 @@
 #include "graph/ops/pool.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/conv_parts.h"
+#include "kernels/cpu/conv_depthwise.h"
+#include "kernels/cpu/conv_rows.h"
 #include "tests/kernels/sweep_post_ops.h"
 
 namespace quern::testing {
@@ -277,8 +279,9 @@ TEST(OneDnnSweep, Convolutions) {
   Tally tally("convolutions");
   static const std::vector<int> threads = {1, 2};
   sweep(2500, [&](Point& point) {
-    const auto p = convolution_at(point, false);
+    auto p = convolution_at(point, false);
     const int n = point.of(threads);
+    if (p) p->select = onednn_of(p->op);
     if (p) expect_right(*p, {}, random, tally, {.op = p->op, .inputs = p->inputs, .threads = n});
   });
 }
@@ -348,17 +351,29 @@ TEST(OneDnnSweep, ChainsBehindConvolutions) {
 
 // Any geometry: which implementation it gets, and how that lays out its destination, decides what
 // becomes of an operand.
-TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
-  RandomTensors random(10);
-  Tally tally("chains behind any convolution");
+void expect_chains_right(const char* name, unsigned seed, std::size_t count,
+                         Selection (*select)(const KernelRequest&)) {
+  RandomTensors random(seed);
+  Tally tally(name);
   static const std::vector<bool> yes_no = {true, false};
-  sweep(2000, [&](Point& point) {
-    const auto p = convolution_at(point, false);
+  sweep(count, [&](Point& point) {
+    auto p = convolution_at(point, false);
     if (!p) return;
+    p->select = select;
     const std::vector<Step> chain = chain_at(point, p->inputs[0].shape().rank());
     const bool scratch = point.of(yes_no);
     expect_right(*p, chain, random, tally, {.op = p->op, .inputs = p->inputs, .scratch = scratch});
   });
+}
+
+TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
+  expect_chains_right("chains behind any convolution", 10, 2000, onednn_of(Conv{}));
+}
+TEST(OwnSweep, ChainsBehindConvolutions) {
+  expect_chains_right("chains behind our convolutions", 16, 1500, select_conv_rows);
+}
+TEST(OwnSweep, ChainsBehindDepthwiseConvolutions) {
+  expect_chains_right("chains behind our depthwise ones", 17, 1500, select_conv_depthwise);
 }
 
 // On a CPU without units for bf16 by the kernel for f32.

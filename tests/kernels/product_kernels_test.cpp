@@ -8,6 +8,7 @@
 #include "graph/ops/matmul.h"
 #include "kernels/cpu/conv_rows.h"
 #include "kernels/cpu/conv_transpose_direct.h"
+#include "kernels/cpu/conv_winograd.h"
 #include "kernels/cpu/matmul_rows.h"
 #include "kernels/simd/simd.h"
 #include "tests/kernels/kernel_test.h"
@@ -65,6 +66,55 @@ TEST(ConvRows, AsTheReference) {
     }
 }
 
+// Weights that are read a part at a time, and columns that threads share.
+TEST(ConvRows, LargeWeights) {
+  RandomTensors random(4);
+  const std::vector<ProductWindow> cases = {
+      {{2, 70, 6, 9}, {250, 70, 3, 3}, {.pads = {1, 1, 1, 1}}},
+      {{1, 300, 1, 1}, {500, 300, 1, 1}, {}},
+      {{1, 60, 7, 7}, {300, 60, 7, 7}, {}},
+      {{1, 400, 5}, {400, 400, 1}, {}},
+  };
+  for (const ProductWindow& c : cases)
+    expect_as_reference(Conv{.window = c.window, .group = c.group},
+                        {random.floats(c.x), random.floats(c.w), random.floats({c.w[0]})}, {1},
+                        select_conv_rows, 2e-4F, text_of(c));
+}
+
+// Sums along the depth, of every number of output channels that has them.
+TEST(ConvRows, FewOutputs) {
+  RandomTensors random(5);
+  for (std::int64_t outputs = 1; outputs <= 9; ++outputs) {
+    const std::vector<ProductWindow> cases = {
+        {{2, 40, 5, 13}, {outputs, 40, 3, 3}, {.pads = {1, 1, 1, 1}}},
+        {{1, 1, 700}, {outputs, 1, 256}, {.strides = {2}}},
+        {{1, 90, 3, 9}, {outputs, 90, 1, 2}, {.dilations = {1, 3}}},
+    };
+    for (const ProductWindow& c : cases)
+      expect_as_reference(Conv{.window = c.window, .group = c.group},
+                          {random.floats(c.x), random.floats(c.w), random.floats({outputs})}, {1},
+                          select_conv_rows, 5e-5F, text_of(c));
+  }
+}
+
+// Maps that whole tiles do not fill, images that share a block of tiles, and pads wider than a tap.
+TEST(ConvWinograd, AsTheReference) {
+  RandomTensors random(6);
+  const std::vector<ProductWindow> cases = {
+      {{1, 5, 4, 4}, {7, 5, 3, 3}, {.pads = {1, 1, 1, 1}}},
+      {{3, 16, 9, 13}, {20, 16, 3, 3}, {.pads = {1, 1, 1, 1}}},
+      {{2, 33, 3, 70}, {65, 33, 3, 3}, {}},
+      {{1, 8, 1, 1}, {4, 8, 3, 3}, {.pads = {2, 2, 2, 2}}},
+      {{1, 3, 6, 5}, {2, 3, 3, 3}, {.pads = {0, 5, 7, 0}}},
+  };
+  for (const ProductWindow& c : cases)
+    for (const bool bias : {false, true}) {
+      const Tensor b = bias ? random.floats({c.w[0]}) : absent();
+      expect_as_reference(Conv{.window = c.window}, {random.floats(c.x), random.floats(c.w), b},
+                          {1}, select_conv_winograd, 2e-4F, text_of(c));
+    }
+}
+
 TEST(ConvTransposeDirect, AsTheReference) {
   RandomTensors random(2);
   const std::vector<ProductWindow> cases = {
@@ -106,6 +156,8 @@ TEST(MatMulRows, AsTheReference) {
       {{33, 50}, {33, 131}, false, true},
       {{2, 12, 6}, {2, 40, 12}, true, true},
       {{1, 70}, {1, 3}, false, true},
+      {{50, 300}, {300, 1}},
+      {{2, 9, 700}, {7, 700}, true},
   };
   for (const Case& c : cases)
     for (const float alpha : {1.0F, 0.5F})
@@ -116,7 +168,7 @@ TEST(MatMulRows, AsTheReference) {
             cat(c.a.text(), " by ", c.b.text()));
 }
 
-TEST(MatMulRows, AreChosenForAFewByWeightsThatMemoryHolds) {
+TEST(MatMulRows, AreChosenForFewRowsAndForFewColumns) {
   RandomTensors random(5);
   const auto chosen = [&](const Shape& a, const Shape& b,
                           const std::vector<std::size_t>& constants) {
@@ -139,6 +191,9 @@ TEST(MatMulRows, AreChosenForAFewByWeightsThatMemoryHolds) {
   EXPECT_FALSE(chosen({8, 400}, large, {}));
   EXPECT_FALSE(chosen({8, 64}, small, {1}));
   EXPECT_FALSE(chosen({8, 4096}, narrow, {1}));
+  EXPECT_TRUE(chosen({50, 4096}, {4096, 1}, {1}));
+  EXPECT_EQ(chosen({50, 4096}, {4096, 8}, {1}), wide);
+  EXPECT_FALSE(chosen({50, 4096}, {4096, 9}, {1}));
 }
 
 // A slice of rows or columns of each matrix, from all implementations in their order.

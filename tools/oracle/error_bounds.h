@@ -31,7 +31,9 @@ enum class Arithmetic : std::uint8_t {
 // that CompileOptions ask for.
 inline Arithmetic arithmetic_of(std::string_view device, std::string_view implementation = {}) {
   if (device.starts_with("vulkan")) return Arithmetic::vulkan;
-  return implementation == "onednn-winograd" ? Arithmetic::cpu_winograd : Arithmetic::cpu;
+  return implementation == "winograd" || implementation == "onednn-winograd"
+             ? Arithmetic::cpu_winograd
+             : Arithmetic::cpu;
 }
 
 struct BoundOptions {

@@ -91,17 +91,17 @@ Status linear(Evaluated& e, const Op& op, std::initializer_list<std::size_t> dat
 
 // ---- Winograd ----------------------------------------------------------------------------------
 
-// oneDNN 2.x computes 3x3 convolutions of many channels in tiles of 4x4, by interpolation at 0,
-// +-5/8, +-3/2 and infinity. With |A|, |G|, |B| the absolute values of its three matrices, an
-// output is off by at most gamma |A| ((|G| |w| |G|') . (|B| |x| |B|')) |A|' (Barabasz et al., Error
-// Analysis and Improving the Accuracy of Winograd Convolution, theorem 2); the largest row of
+// Convolutions of 3x3 are computed in tiles of 4x4, by interpolation at 0, +-5/8, +-3/2 and
+// infinity (ours, and oneDNN 2.x's). With |A|, |G|, |B| the absolute values of its three matrices,
+// an output is off by at most gamma |A| ((|G| |w| |G|') . (|B| |x| |B|')) |A|' (Barabasz et al.,
+// Error Analysis and Improving the Accuracy of Winograd Convolution, theorem 2); the largest row of
 // |A| (|G| 1 . |B| 1) sums up to 23.7 here, in two dimensions to 562.
 constexpr double winograd_growth = 562;
 // Roundings on the way: two transforms of x of 5 terms, of w of 3, of the result of 6; constants.
 constexpr double winograd_roundings = 32;
 
-// By rule, large maps of many channels are computed so (kernels/onednn/conv.cpp); others where the
-// implementation is asked for. Dimensions in which the window has one tap count as batch.
+// By rule, large maps of many channels are computed so (kernels/cpu/conv_winograd.cpp); others
+// where the implementation is asked for. Dimensions in which the window has one tap count as batch.
 bool may_be_winograd(const Conv& op, const Shape& w, const Shape& y, Arithmetic arithmetic) {
   const auto all_one = [](const Ints& v) {
     return std::ranges::all_of(v, [](std::int64_t i) { return i == 1; });
@@ -115,7 +115,7 @@ bool may_be_winograd(const Conv& op, const Shape& w, const Shape& y, Arithmetic 
     ++threes;
   }
   return threes == 2 && op.group == 1 && all_one(op.window.strides) &&
-         all_one(op.window.dilations) && (is_any || (w[0] >= 24 && w[1] >= 32));
+         all_one(op.window.dilations) && (is_any || (w[0] >= 16 && w[1] >= 12));
 }
 
 // The greatest of each block of `length` elements.

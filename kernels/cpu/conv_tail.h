@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine's own convolutions add to their sums and do behind them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+
+struct ConvTail {
+  bool has_bias = false;                  // argument 2
+  std::optional<std::uint32_t> residual;  // the argument that is added to each element
+  PostOps functions;                      // of one number each, behind that
+};
+
+// The bias and the first post-ops of a convolution whose result lies channels last. Says so in
+// `choice`: which are taken, and how the residual lies, whose memory may be that of the result.
+ConvTail take_tail(const KernelRequest& request, KernelChoice& choice);
+
+}  // namespace quern

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The edges of a window's walk: positions side by side under whose windows the same taps lie inside
+// the input.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/contract/window.h"
+
+namespace quern {
+
+// Positions [begin, end) of a dimension of the output, the taps [tap, tap + taps) that lie inside
+// the input, and what lies under the first of these at `begin`.
+struct Stretch {
+  std::int64_t begin, end, tap, taps, in;
+
+  std::int64_t size() const { return end - begin; }
+  // The positions that are in [from, to) as well.
+  Stretch within(std::int64_t from, std::int64_t to, std::int64_t stride) const {
+    Stretch s = *this;
+    s.begin = std::max(begin, from);
+    s.end = std::max(s.begin, std::min(end, to));
+    s.in += (s.begin - begin) * stride;
+    return s;
+  }
+};
+
+// All positions of dimension `d`, in their order.
+inline std::vector<Stretch> stretches_of(const ResolvedWindow& window, std::size_t d,
+                                         std::int64_t in, std::int64_t out) {
+  std::vector<Stretch> all;
+  for (std::int64_t o = 0; o < out; ++o) {
+    const TapRange taps = taps_between(window, d, o, 0, in);
+    if (!all.empty() && all.back().tap == taps.begin && all.back().taps == taps.size()) {
+      ++all.back().end;
+      continue;
+    }
+    const std::int64_t first = taps.size() > 0 ? taps.first + taps.begin * window.dilations[d] : 0;
+    all.push_back({o, o + 1, taps.begin, taps.size(), first});
+  }
+  return all;
+}
+
+}  // namespace quern
