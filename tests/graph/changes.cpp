@@ -183,12 +183,13 @@ std::vector<std::string> other_attributes(const Op& op) {
       if (to != i->str(2))
         found.push_back(
             cat(text.substr(0, static_cast<std::size_t>(i->position(2))), to, i->suffix().str()));
+  static const std::regex old_kind("kind=[a-z_0-9]*");
   for (const std::string_view kind :
        {"add",   "sub", "mul",        "div", "pow",  "min",  "max",     "relu",
         "neg",   "abs", "exp",        "log", "sqrt", "clip", "sigmoid", "tanh",
         "floor", "erf", "reciprocal", "sum", "mean", "l1",   "l2"})
     if (text.find("kind=") != text.npos)
-      found.push_back(std::regex_replace(text, std::regex("kind=[a-z_0-9]*"), cat("kind=", kind)));
+      found.push_back(std::regex_replace(text, old_kind, cat("kind=", kind)));
   for (const std::string_view flag : {"=true", "=false"})
     if (const auto at = text.find(flag); at != text.npos) {
       std::string other = text;

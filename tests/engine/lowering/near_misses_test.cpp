@@ -17,6 +17,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 #include "tests/engine/all_families.h"
+#include "tests/engine/known_plans.h"
 #include "tests/engine/paper_device.h"
 #include "tests/graph/changes.h"
 #include "tests/held_texts.h"
@@ -31,7 +32,8 @@ using testing::PaperBackend;
 std::string text_of(const Graph& graph, const std::optional<GpuTarget>& target) {
   cpu::SharedWeights packed;
   // The search for an order takes longer than all else, and has tests of its own.
-  LowerOptions options{.use_onednn = false, .order = false, .weights = &packed};
+  LowerOptions options{
+      .use_onednn = false, .strategy = &testing::known_plans(), .order = false, .weights = &packed};
   std::optional<PaperBackend> backend;
   if (target) {
     options.backend = &backend.emplace(*target);
