@@ -31,7 +31,13 @@ class DownSetSearch final : public PartSearch {
     before_.assign(n * words_, 0);
     behind_.resize(n);
     users_.assign(part.problem.buffers.size() * words_, 0);
+    beside_.assign(n * words_, 0);
+    cost_of_effect_.resize(n);
+    of_parent_.effects.resize(n);
+    of_child_.effects.resize(n);
     for (std::uint32_t i = 0; i < n; ++i) {
+      cost_of_effect_[i] =
+          (part.buffers[i].size() + part.problem.nodes[i].in_place.size()) * (words_ + 4);
       for (std::uint32_t b : part.problem.nodes[i].before) {
         add_node(&before_[i * words_], b);
         behind_[b].push_back(i);
@@ -39,6 +45,13 @@ class DownSetSearch final : public PartSearch {
     }
     for (std::size_t b = 0; b < part.problem.buffers.size(); ++b)
       for (std::uint32_t u : part.problem.buffers[b].users) add_node(&users_[b * words_], u);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      for (std::uint32_t b : part.buffers[i]) add_users(i, b);
+      for (const OrderProblem::InPlace& s : part.problem.nodes[i].in_place) {
+        add_users(i, s.operand);
+        add_users(i, s.result);
+      }
+    }
   }
 
   Answer best_first(std::uint64_t limit) override {
@@ -107,6 +120,17 @@ class DownSetSearch final : public PartSearch {
     std::uint32_t path_begin = 0, path_end = 0;  // nodes since the parent
     bool stale = false;                          // another path to this set is better
   };
+  // What was found out about nodes.
+  struct Effects {
+    std::vector<Effect> effects;
+    Words known;  // the nodes
+  };
+
+  // To those whose runs may change the effect of the node.
+  void add_users(std::uint32_t node, std::uint32_t buffer) {
+    for (std::size_t w = 0; w < words_; ++w)
+      beside_[node * words_ + w] |= users_[buffer * words_ + w];
+  }
 
   const std::uint64_t* set(std::uint32_t s) const { return &sets_[s * words_]; }
 
@@ -121,16 +145,32 @@ class DownSetSearch final : public PartSearch {
     State s;
     s.live = part_.live;
     s.peak = part_.live;
-    scratch_.assign(words_, 0);
-    ready_ = ready_behind(scratch_);
-    path_.clear();
+    of_parent_.known.assign(words_, 0);
+    begin_at(Words(words_, 0), ready_behind(Words(words_, 0)));
     take_free(s);
     return *store(s);
   }
 
-  Effect effect(std::uint32_t node, const std::uint64_t* done) {
-    work_.spend((part_.buffers[node].size() + part_.problem.nodes[node].in_place.size()) *
-                (words_ + 4));
+  // The set that is being made, of that of its parent.
+  void begin_at(const Words& done, const Words& open) {
+    scratch_ = done;
+    ready_ = open;
+    path_.clear();
+    touched_.assign(words_, 0);
+    of_child_.known.assign(words_, 0);
+  }
+
+  // Of a node that follows scratch_: that of the parent's set, as long as none that uses the same
+  // buffers has run since. Whoever asks charges the work, each time as if it were found out anew.
+  const Effect& effect(std::uint32_t node) {
+    Effects& from = has_node(touched_.data(), node) ? of_child_ : of_parent_;
+    if (!has_node(from.known.data(), node)) {
+      from.effects[node] = effect_behind(scratch_.data(), node);
+      add_node(from.known.data(), node);
+    }
+    return from.effects[node];
+  }
+  Effect effect_behind(const std::uint64_t* done, std::uint32_t node) const {
     const auto used = [&](std::uint32_t b) {
       for (std::size_t w = 0; w < words_; ++w)
         if ((users_[b * words_ + w] & done[w]) != 0) return true;
@@ -180,6 +220,10 @@ class DownSetSearch final : public PartSearch {
     ++s.count;
     add_node(scratch_.data(), node);
     ready_[node / 64] &= ~(std::uint64_t{1} << (node % 64));
+    for (std::size_t w = 0; w < words_; ++w) {
+      touched_[w] |= beside_[node * words_ + w];
+      of_child_.known[w] &= ~beside_[node * words_ + w];
+    }
     for (std::uint32_t n : behind_[node])
       if (ready(n, scratch_)) add_node(ready_.data(), n);
     path_.push_back(node);
@@ -188,14 +232,17 @@ class DownSetSearch final : public PartSearch {
   void take_free(State& s) {
     for (bool found = true; found && !work_.is_spent();) {
       found = false;
+      std::uint64_t cost = 0;
       each(ready_, [&](std::uint32_t n) {
-        const Effect e = effect(n, scratch_.data());
+        cost += cost_of_effect_[n];
+        const Effect& e = effect(n);
         if (e.begun > e.ended ||
             e.transient(s.live, part_.problem.nodes[n].scratch) > std::max(s.peak, enough_))
           return;
         run(s, n, e);
         found = true;
       });
+      work_.spend(cost);
     }
   }
 
@@ -220,14 +267,14 @@ class DownSetSearch final : public PartSearch {
     work_.spend(2 * part_.nodes.size());
     const Words done(set(parent), set(parent) + words_);
     const Words open = ready_behind(done);
+    of_parent_.known.assign(words_, 0);
     each(open, [&](std::uint32_t n) {
       if (!work_.spend(cost_of_state * words_)) return;
       State s = states_[parent];
       s.parent = parent;
-      scratch_ = done;
-      ready_ = open;
-      path_.clear();
-      run(s, n, effect(n, done.data()));
+      begin_at(done, open);
+      work_.spend(cost_of_effect_[n]);
+      run(s, n, effect(n));
       if (s.peak >= limit) return;
       take_free(s);
       if (const auto child = store(s)) children.push_back(*child);
@@ -278,6 +325,8 @@ class DownSetSearch final : public PartSearch {
   Words before_;
   std::vector<std::vector<std::uint32_t>> behind_;  // of each node, those that name it in `before`
   Words users_;
+  Words beside_;                               // of each node, those that use a buffer of it
+  std::vector<std::uint64_t> cost_of_effect_;  // of each node
   std::vector<State> states_;
   Words sets_;
   std::vector<std::uint32_t> paths_;
@@ -285,6 +334,8 @@ class DownSetSearch final : public PartSearch {
   Words scratch_;                    // the set that is being made
   Words ready_;                      // what may follow it
   std::vector<std::uint32_t> path_;  // ... and the nodes that made it
+  Words touched_;                    // those that use a buffer of these
+  Effects of_parent_, of_child_;     // of what is not touched, and of what is
 };
 
 }  // namespace
