@@ -114,13 +114,14 @@ class Verification {
   Result<ExitCode> run() {
     // Small cases share a process, since opening a GPU takes longer than most of them; after a
     // failure the next begin in a new one, so that no device in disorder is theirs.
-    const std::size_t shares = 8 * static_cast<std::size_t>(args_.jobs);
-    const ChildOptions children{.jobs = args_.jobs,
-                                .timeout_s = args_.timeout_s,
-                                .per_child = std::clamp<std::size_t>(cases_.size() / shares, 1, 16),
-                                .ends_child = [](const std::string& answer) {
-                                  return CaseResult::parse(answer).outcome == Outcome::failed;
-                                }};
+    const std::size_t shares = 4 * static_cast<std::size_t>(args_.jobs);
+    const ChildOptions children{
+        .jobs = args_.jobs,
+        .timeout_s = args_.timeout_s,
+        .per_child = std::clamp<std::size_t>(cases_.size() / shares, 1, 256),
+        .ends_child = [](const std::string& answer) {
+          return CaseResult::parse(answer).outcome == Outcome::failed;
+        }};
     run_in_children(
         cases_.size(), children, [&](std::size_t i) { return answer(i, dresses_); },
         [&](std::size_t i, const ChildResult& child) { finish(i, child); });

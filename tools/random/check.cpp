@@ -69,12 +69,18 @@ class Judges {
 
 Verdict check_ways(const RandomModel& model, Judges& judges, const std::string& device_name,
                    std::span<const Levers> ways) {
-  const auto device = device_named(device_name);
-  if (!device) return failure(Kind::error, {}, std::string(device.error().message()));
+  // One for all models of this process: its pipelines are made once.
+  static std::map<std::string, std::shared_ptr<Device>> opened;
+  std::shared_ptr<Device>& device = opened[device_name];
+  if (!device) {
+    auto named = device_named(device_name);
+    if (!named) return failure(Kind::error, {}, std::string(named.error().message()));
+    device = *std::move(named);
+  }
   for (const Levers& way : ways) {
     const auto judge = judges.judge(way);
     if (!judge) return failure(Kind::refused, way, std::string(judge.error().message()));
-    const auto executable = compile_random(model, *device, way.options(), way);
+    const auto executable = compile_random(model, device, way.options(), way);
     if (!executable) return failure(Kind::error, way, std::string(executable.error().message()));
     const auto session = Session::create(*executable);
     if (!session) return failure(Kind::error, way, std::string(session.error().message()));
