@@ -94,7 +94,7 @@ class Skyline {
     std::uint32_t chosen = 0;
     std::pair<std::size_t, std::uint64_t> most;
     for (std::uint32_t i : waiting) {
-      const std::uint64_t offset = lowest_offset(i);
+      const std::uint64_t offset = lowest_offset(i, next);
       const Span& span = spans_[i];
       work_ += span.end - span.first;
       const std::pair key(span.end - span.first, problem_.intervals[i].size);
@@ -127,11 +127,15 @@ class Skyline {
   std::uint64_t aligned_floor(std::size_t section, std::uint32_t i) const {
     return aligned(floor_[section], i);
   }
-  std::uint64_t lowest_offset(std::uint32_t i) const {
-    const auto begin = floor_.begin();
-    return aligned(*std::max_element(begin + static_cast<std::ptrdiff_t>(spans_[i].first),
-                                     begin + static_cast<std::ptrdiff_t>(spans_[i].end)),
-                   i);
+  // Where that is above `most`, any offset above it.
+  std::uint64_t lowest_offset(std::uint32_t i, std::uint64_t most) const {
+    constexpr std::size_t at_once = 16;
+    const Span& span = spans_[i];
+    std::uint64_t highest = 0;
+    for (std::size_t s = span.first; s < span.end && highest <= most;)
+      for (const std::size_t end = std::min(span.end, s + at_once); s < end; ++s)
+        highest = std::max(highest, floor_[s]);
+    return aligned(highest, i);
   }
   void raise(std::size_t section, std::uint64_t to) {
     lowest_.erase({floor_[section], section});
