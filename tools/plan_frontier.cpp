@@ -32,40 +32,53 @@ class Frontier {
   // From the smallest arena to that of whole tensors.
   Result<std::vector<Point>> points() {
     constexpr std::size_t steps = 20;
-    QUERN_ASSIGN(const std::optional<Point> whole, point_within(0));
-    if (!whole) return Status(Code::out_of_memory, "the model does not fit without a limit");
-    QUERN_ASSIGN(const Point smallest, smallest_point(*whole));
+    QUERN_ASSIGN(std::optional<Planned> planned, plan_within(0));
+    if (!planned) return Status(Code::out_of_memory, "the model does not fit without a limit");
+    QUERN_ASSIGN(const Point whole, measured(*std::move(planned)));
+    QUERN_ASSIGN(const Point smallest, smallest_point(whole));
     std::vector<Point> all = {smallest};
     for (std::size_t i = 1; i < steps; ++i) {
-      const std::size_t limit = smallest.arena + (whole->arena - smallest.arena) * i / steps;
+      const std::size_t limit = smallest.arena + (whole.arena - smallest.arena) * i / steps;
       if (limit <= all.back().arena) continue;
-      QUERN_ASSIGN(const std::optional<Point> next, point_within(limit));
-      if (!next) return Status(Code::internal, cat("no plan within ", limit, " bytes"));
-      if (next->arena > all.back().arena) all.push_back(*next);
+      QUERN_ASSIGN(planned, plan_within(limit));
+      if (!planned) return Status(Code::internal, cat("no plan within ", limit, " bytes"));
+      if (planned->point.arena <= all.back().arena) continue;
+      QUERN_ASSIGN(const Point next, measured(*std::move(planned)));
+      all.push_back(next);
     }
-    if (whole->arena > all.back().arena) all.push_back(*whole);
+    if (whole.arena > all.back().arena) all.push_back(whole);
     progress_.clear();
     return all;
   }
 
  private:
+  // A point whose runs are not measured yet.
+  struct Planned {
+    Point point;
+    Opened opened;
+  };
+
   // Halves what lies between a limit that no plan meets and one that a plan does.
   Result<Point> smallest_point(const Point& whole) {
-    Point best = whole;
+    std::optional<Planned> best;
+    std::size_t arena = whole.arena;
     std::size_t refused = 0;
-    while (best.arena - refused > std::max<std::size_t>(whole.arena / 256, 64)) {
-      const std::size_t limit = refused + (best.arena - refused) / 2;
-      QUERN_ASSIGN(const std::optional<Point> found, point_within(limit));
-      if (found)
-        best = *found;
-      else
+    while (arena - refused > std::max<std::size_t>(whole.arena / 256, 64)) {
+      const std::size_t limit = refused + (arena - refused) / 2;
+      QUERN_ASSIGN(std::optional<Planned> found, plan_within(limit));
+      if (!found) {
         refused = limit;
+        continue;
+      }
+      arena = found->point.arena;
+      best = std::move(found);
     }
-    return best;
+    if (!best) return whole;
+    return measured(*std::move(best));
   }
 
   // Nothing if no plan meets the limit.
-  Result<std::optional<Point>> point_within(std::size_t limit) {
+  Result<std::optional<Planned>> plan_within(std::size_t limit) {
     progress_.update(limit ? cat("an arena of at most ", bytes_text(static_cast<double>(limit)))
                            : std::string("an arena of whole tensors"));
     DeviceArgs device = args_.device;
@@ -74,14 +87,19 @@ class Frontier {
     auto opened = open_model(args_.model, args_.inputs, device,
                              {.order = args_.order == "on", .alias = args_.alias == "on"});
     if (!opened && opened.error().code() == Code::out_of_memory && limit)
-      return std::optional<Point>();
+      return std::optional<Planned>();
     if (!opened) return std::move(opened).error();
     Session& session = *opened->session;
     QUERN_TRY(session.run());
     const PlanInfo info = session.plan_info();
-    QUERN_ASSIGN(const double run_ms, median_run(session));
-    return std::optional(Point{limit, info.arena_bytes, info.steps.size(),
-                               opened->phases.compile_ms + opened->phases.plan_ms, run_ms});
+    const Point point{limit, info.arena_bytes, info.steps.size(),
+                      opened->phases.compile_ms + opened->phases.plan_ms};
+    return std::optional(Planned{point, *std::move(opened)});
+  }
+
+  static Result<Point> measured(Planned planned) {
+    QUERN_ASSIGN(planned.point.run_ms, median_run(*planned.opened.session));
+    return planned.point;
   }
 
   static Result<double> median_run(Session& session) {
