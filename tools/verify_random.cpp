@@ -2,6 +2,7 @@
 #include "tools/verify_random.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/problem/plan.h"
@@ -138,11 +139,10 @@ class RandomVerification {
       for (const Group& g : groups) tasks_.push_back({m, g});
     }
     // What one process can do stands together.
-    if (shares_processes())
-      std::ranges::stable_sort(tasks_, {}, [](const Task& task) {
-        const Levers& way = task.ways[0];
-        return std::pair(way.small_cuts, way.nan_memory);
-      });
+    std::ranges::stable_sort(tasks_, {}, [](const Task& task) {
+      const Levers& way = task.ways[0];
+      return std::tuple(way.onednn, way.simd, way.small_cuts, way.nan_memory);
+    });
     return {};
   }
 
@@ -178,12 +178,11 @@ class RandomVerification {
     Group ways;
   };
 
-  // Pipelines of a GPU take longer to make than models to run, and many models share them; on the
-  // CPU each has a process to itself.
-  bool shares_processes() const { return args_.device != "cpu"; }
+  // Models share a process, since the start of one takes longer than small ones, and making the
+  // pipelines of a GPU longer than most.
   std::size_t per_child() const {
     const std::size_t shares = 2 * static_cast<std::size_t>(args_.jobs);
-    return shares_processes() ? std::clamp<std::size_t>(tasks_.size() / shares, 1, 64) : 1;
+    return std::clamp<std::size_t>(tasks_.size() / shares, 1, 64);
   }
 
   std::uint64_t seed_of(std::size_t m) const { return args_.inputs.seed + m; }
