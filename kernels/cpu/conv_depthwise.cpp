@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
@@ -14,6 +13,7 @@
 #include "graph/ops/windows.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/window.h"
+#include "kernels/cpu/conv_tail.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/simd/simd.h"
 
@@ -48,15 +48,13 @@ class DepthwiseRows final : public CpuKernel {
  public:
   // `packed`: weights as [taps][channels].
   DepthwiseRows(const DepthwiseSizes& sizes, std::int64_t images, std::int64_t channels,
-                std::shared_ptr<const std::byte> packed, std::optional<std::uint32_t> bias,
-                PostOps functions)
+                std::shared_ptr<const std::byte> packed, ConvTail tail)
       : s_(sizes),
         last_(sizes.in.rank() - 1),
         images_(images),
         channels_(channels),
         packed_(std::move(packed)),
-        bias_(bias),
-        functions_(std::move(functions)) {}
+        tail_(std::move(tail)) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     // Eight multiplications take a nanosecond, and a thread that sleeps ten thousands to wake.
@@ -115,7 +113,8 @@ class DepthwiseRows final : public CpuKernel {
     l.channels = channels_;
     l.stride = s_.window.strides[last_];
     l.dilation = s_.window.dilations[last_];
-    if (bias_) l.bias = reinterpret_cast<const float*>(args.inputs[*bias_]);
+    if (tail_.has_bias) l.bias = reinterpret_cast<const float*>(args.inputs[2]);
+    l.range = tail_.range;
     auto* y = reinterpret_cast<float*>(args.outputs[0]) + line * s_.out[last_] * channels_;
     const std::int64_t work = 1 + (1 + l.rows * l.taps) * channels_ / 8;
     const std::int64_t at_once = std::max<std::int64_t>(8, cut_size(1'000'000) / work);
@@ -125,7 +124,7 @@ class DepthwiseRows final : public CpuKernel {
       l.y = y + from * channels_;
       if (check.spend(l.positions * work)) return;
       simd().depthwise(l);
-      apply_functions(functions_, l.y, l.positions * channels_);
+      apply_functions(tail_.functions, l.y, l.positions * channels_);
     }
   }
 
@@ -133,8 +132,7 @@ class DepthwiseRows final : public CpuKernel {
   std::size_t last_;
   std::int64_t images_, channels_;
   std::shared_ptr<const std::byte> packed_;
-  std::optional<std::uint32_t> bias_;
-  PostOps functions_;  // of one number each
+  ConvTail tail_;
 };
 
 }  // namespace
@@ -163,19 +161,14 @@ Selection select_conv_depthwise(const KernelRequest& r) {
                                               static_cast<std::size_t>(w.elements()) * 4, fill));
   KernelChoice choice;
   choice.implementation = std::string("depthwise ") + simd().name;
-  choice.input_layouts.resize(r.inputs.size());
-  choice.input_layouts[0] = Layout::channels_last(x);
+  choice.input_layouts = {Layout::channels_last(x)};
   choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
-  choice.packed_inputs.resize(r.inputs.size());
-  choice.packed_inputs[1] = true;
-  PostOps functions = r.post_ops;
-  functions.resize(leading_functions(functions));
-  choice.post_ops_taken = functions.size();
+  choice.packed_inputs = {false, true, false};
+  ConvTail tail = take_functions(r, choice);
   choice.work = std::make_unique<DepthwiseRows>(
       sizes_of(x, r.outputs[0].shape,
                resolve_window(r.as<Conv>().window, spatial_of(x), spatial_of(w))),
-      x[0], x[1], std::move(packed), r.has(2) ? std::optional<std::uint32_t>(2) : std::nullopt,
-      std::move(functions));
+      x[0], x[1], std::move(packed), std::move(tail));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

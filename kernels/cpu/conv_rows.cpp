@@ -254,6 +254,7 @@ class ConvRows final : public CpuKernel {
     p.c = output(args, image, down.begin) + across.begin * g_.all_out() + channel;
     p.columns = range.columns;
     p.accumulate = tail_.residual.has_value();
+    p.range = tail_.range;
     if (tail_.has_bias) p.bias = reinterpret_cast<const float*>(args.inputs[2]) + channel;
     p.depth = g_.in_channels;
     p.inner = {across.taps, g_.dilations[1] * g_.all_in(), b_tap};

@@ -6,17 +6,21 @@
 #include <optional>
 
 #include "kernels/contract/kernel.h"
+#include "kernels/simd/simd.h"
 
 namespace quern {
 
 struct ConvTail {
   bool has_bias = false;                  // argument 2
   std::optional<std::uint32_t> residual;  // the argument that is added to each element
+  FloatRange range;                       // of the sum
   PostOps functions;                      // of one number each, behind that
 };
 
 // The bias and the first post-ops of a convolution whose result lies channels last. Says so in
 // `choice`: which are taken, and how the residual lies, whose memory may be that of the result.
 ConvTail take_tail(const KernelRequest& request, KernelChoice& choice);
+// The same without an operand.
+ConvTail take_functions(const KernelRequest& request, KernelChoice& choice);
 
 }  // namespace quern

@@ -149,6 +149,7 @@ class ConvWinograd final : public CpuKernel {
     out.lines = static_cast<int>(std::min(tile, s_.out_height - at.y));
     out.positions = static_cast<int>(std::min(tile, s_.out_width - at.x));
     out.accumulate = tail_.residual.has_value();
+    out.range = tail_.range;
     const std::int64_t run = out.positions * s_.out;
     if (tail_.residual) {
       const float* from = reinterpret_cast<const float*>(args.inputs[*tail_.residual]) + offset;

@@ -370,6 +370,13 @@ void apply_functions(const PostOps& functions, float* y, std::int64_t n) {
   for (const PostOp& f : functions) simd().unary(*unary_of(f), y, y, n);
 }
 
+std::optional<FloatRange> leading_range(const PostOps& post_ops) {
+  const Unary* u = post_ops.empty() ? nullptr : unary_of(post_ops.front());
+  if (u && u->kind == UnaryKind::relu) return FloatRange{.low = 0};
+  if (!u || u->kind != UnaryKind::clip) return std::nullopt;
+  return FloatRange{static_cast<float>(u->alpha), static_cast<float>(u->beta)};
+}
+
 bool begins_with_exponential(const PostOps& post_ops) {
   const Unary* u = post_ops.empty() ? nullptr : unary_of(post_ops.front());
   if (!u) return false;

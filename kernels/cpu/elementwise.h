@@ -7,6 +7,7 @@
 
 #include "graph/post_ops.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/simd/simd.h"
 
 namespace quern {
 
@@ -17,6 +18,8 @@ Selection select_elementwise(const KernelRequest& request);
 std::size_t leading_functions(const PostOps& post_ops);
 // Such post-ops, one after the other, to `n` numbers.
 void apply_functions(const PostOps& functions, float* y, std::int64_t n);
+// The limits that the first sets to a result, if that is what it does.
+std::optional<FloatRange> leading_range(const PostOps& post_ops);
 // Whether the first is such a function, made of exponentials: its time counts beside that of a
 // convolution, and oneDNN's takes more.
 bool begins_with_exponential(const PostOps& post_ops);

@@ -22,6 +22,7 @@
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/integer_products.h"
 #include "kernels/contract/movement.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/int8_conv_kernel.h"
 #include "kernels/cpu/int8_weights.h"
 #include "kernels/simd/int8.h"
@@ -316,14 +317,8 @@ Int8Variant variant_for(const KernelRequest& r, const Int8Conv& c) {
 
 // The limits that the first post-op sets to a result in f32, if that is what it does.
 std::optional<FloatRange> range_of_post_op(const KernelRequest& r, const Int8Operands& o) {
-  if (o.y_scale != Int8Operands::none || o.x_scale == Int8Operands::none || r.post_ops.empty())
-    return std::nullopt;
-  const auto* op = std::get_if<Op>(&r.post_ops.front());
-  const auto* unary = op ? op->as<Unary>() : nullptr;
-  if (!unary) return std::nullopt;
-  if (unary->kind == UnaryKind::relu) return FloatRange{.low = 0};
-  if (unary->kind != UnaryKind::clip) return std::nullopt;
-  return FloatRange{static_cast<float>(unary->alpha), static_cast<float>(unary->beta)};
+  if (o.y_scale != Int8Operands::none || o.x_scale == Int8Operands::none) return std::nullopt;
+  return leading_range(r.post_ops);
 }
 
 }  // namespace

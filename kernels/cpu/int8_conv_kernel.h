@@ -40,12 +40,6 @@ struct Int8Parameter {
   }
 };
 
-// The limits of results in f32.
-struct FloatRange {
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
-};
-
 class Int8ConvKernel final : public CpuKernel {
  public:
   Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Int8Variant variant, FloatRange range,

@@ -32,17 +32,20 @@ namespace pieces {
 inline constexpr std::int64_t tile_rows = 48;  // a multiple of the rows of every tile
 inline constexpr std::int64_t cost = 16;       // multiplications of a unit
 
-// The part of `p` from depth `k` on, `depth` long, of one tap. The bias goes to the first one.
+// The part of `p` from depth `k` on, `depth` long, of one tap. The bias goes to the first one,
+// limits to the last.
 inline SimdProduct tap_of(SimdProduct p, std::int64_t tap, std::int64_t k, std::int64_t depth) {
   const std::int64_t outer = tap / p.inner.count, inner = tap % p.inner.count;
   p.a += outer * p.outer.a_step + inner * p.inner.a_step + k;
   p.b += outer * p.outer.b_step + inner * p.inner.b_step + k * p.b_stride;
+  const bool is_last = tap + 1 == p.taps() && k + depth >= p.depth;
   p.depth = std::min(depth, p.depth - k);
   p.outer = p.inner = {};
   if (tap > 0 || k > 0) {
     p.accumulate = true;
     p.bias = nullptr;
   }
+  if (!is_last) p.range = {};
   return p;
 }
 

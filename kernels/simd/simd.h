@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/simd/levels.h"
 
@@ -22,6 +23,17 @@ struct SimdOperand {
 struct QuantizedInt {
   std::int32_t zero;
   bool is_signed;
+};
+
+// What a result is cut to; NaN stays.
+struct FloatRange {
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+
+  bool is_everything() const {
+    return low == -std::numeric_limits<float>::infinity() &&
+           high == std::numeric_limits<float>::infinity();
+  }
 };
 
 // A sum over `count` places, each so many elements behind the one before.
@@ -52,6 +64,7 @@ struct SimdProduct {
   bool accumulate;
   const float* bias = nullptr;  // added to each row, unless null
   SimdTaps outer = {}, inner = {};
+  FloatRange range = {};  // of what is stored
 
   std::int64_t taps() const { return outer.count * inner.count; }
 };
@@ -97,10 +110,12 @@ struct SimdDepthwise {
   const float* bias;  // or null
   float* y;           // lies beside all x
   std::int64_t positions;
+  FloatRange range;
 };
 
-// Winograd's transforms for 3x3 windows, channels last, by the points of winograd_points: 6x6 elements
-// of x to one element of each of 36 matrices, and one of each of 36 products to 4x4 of the result.
+// Winograd's transforms for 3x3 windows, channels last, by the points of winograd_points: 6x6
+// elements of x to one element of each of 36 matrices, and one of each of 36 products to 4x4 of the
+// result.
 struct SimdWinogradInput {
   const float* x;  // the tile's first element, which may lie outside the image
   std::int64_t line, channels;
@@ -116,6 +131,7 @@ struct SimdWinogradOutput {
   std::int64_t line, channels;
   int lines, positions;  // up to 4 of each are written
   bool accumulate;       // to y
+  FloatRange range;
 };
 // The points but for infinity, the last one.
 inline constexpr double winograd_points[] = {0, 0.625, -0.625, 1.5, -1.5};
