@@ -8,8 +8,9 @@
 
 namespace quern {
 
-// True if a convolution of whole tensors in f32 takes Winograd's form (kernels/cpu/conv_winograd.cpp)
-// where kernels have scratch memory: in stripes of rows it does not.
+// True if a convolution of whole tensors in f32 takes Winograd's form
+// (kernels/cpu/conv_winograd.cpp) where kernels have scratch memory: in stripes of rows it does
+// not.
 bool faster_by_winograd(const Conv& conv, const Shape& weights, const Shape& result);
 
 }  // namespace quern

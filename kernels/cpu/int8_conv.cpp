@@ -16,7 +16,6 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/unary.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/cuts.h"
