@@ -28,18 +28,25 @@ struct Stretch {
   }
 };
 
-// All positions of dimension `d`, in their order.
+// All positions of dimension `d`, in their order. Those under whose windows all taps lie are found
+// at once.
 inline std::vector<Stretch> stretches_of(const ResolvedWindow& window, std::size_t d,
                                          std::int64_t in, std::int64_t out) {
+  const std::int64_t last_first = in - window.extent(d) + window.pads_begin[d];
+  const std::int64_t inner_end = last_first < 0 ? 0 : last_first / window.strides[d] + 1;
   std::vector<Stretch> all;
-  for (std::int64_t o = 0; o < out; ++o) {
+  for (std::int64_t o = 0; o < out;) {
     const TapRange taps = taps_between(window, d, o, 0, in);
+    const bool has_all = taps.size() == window.kernel[d];
+    const std::int64_t end = has_all ? std::min(out, inner_end) : o + 1;
     if (!all.empty() && all.back().tap == taps.begin && all.back().taps == taps.size()) {
-      ++all.back().end;
-      continue;
+      all.back().end = end;
+    } else {
+      const std::int64_t first =
+          taps.size() > 0 ? taps.first + taps.begin * window.dilations[d] : 0;
+      all.push_back({o, end, taps.begin, taps.size(), first});
     }
-    const std::int64_t first = taps.size() > 0 ? taps.first + taps.begin * window.dilations[d] : 0;
-    all.push_back({o, o + 1, taps.begin, taps.size(), first});
+    o = end;
   }
   return all;
 }
