@@ -104,18 +104,29 @@ class ConvRows final : public CpuKernel {
   }
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    const std::int64_t all = g_.batch * g_.out[0], cuts = column_cuts(all, parallel.threads());
-    const std::int64_t work = 2 * g_.out[1] * g_.all_out() * g_.in_channels * g_.taps() / cuts;
-    parallel(all * cuts,
-             std::max<std::int64_t>(1, cut_size(400'000) / std::max<std::int64_t>(work, 1)),
+    const std::int64_t lines = g_.batch * g_.out[0], cuts = column_cuts(lines, parallel.threads());
+    const std::int64_t line_work = 2 * g_.out[1] * g_.all_out() * g_.in_channels * g_.taps();
+    const auto grain = [](std::int64_t work) {
+      return std::max<std::int64_t>(1, cut_size(400'000) / std::max<std::int64_t>(work, 1));
+    };
+    if (cuts > 1) {
+      parallel(cuts, grain(line_work * lines / cuts), [&](std::int64_t begin, std::int64_t end) {
+        StopCheck check(args.stop);
+        const std::int64_t columns = round_up(ceil_div(g_.out_channels, cuts), simd_panel);
+        for (std::int64_t n = begin * columns; n < std::min(end * columns, g_.out_channels);
+             n += columns)
+          columns_of_all(args, {0, n, std::min(columns, g_.out_channels - n)}, check);
+      });
+      return {};
+    }
+    parallel(lines, std::max(least_lines(), grain(line_work)),
              [&](std::int64_t begin, std::int64_t end) {
                StopCheck check(args.stop);
-               if (cuts > 1) return columns_of_lines(args, begin, end, cuts, check);
                while (begin < end && !check.is_over()) {
                  const std::int64_t image = begin / g_.out[0], line = begin % g_.out[0];
-                 const std::int64_t lines = std::min(end - begin, g_.out[0] - line);
-                 image_lines(args, image, line, line + lines, check);
-                 begin += lines;
+                 const std::int64_t count = std::min(end - begin, g_.out[0] - line);
+                 image_lines(args, image, line, line + count, check);
+                 begin += count;
                }
              });
     return {};
@@ -126,23 +137,34 @@ class ConvRows final : public CpuKernel {
     std::int64_t image, begin, end;
   };
 
-  // Columns are cut where there are not enough lines for all threads.
-  std::int64_t column_cuts(std::int64_t lines, int threads) const {
-    if (threads == 1 || g_.groups > 1) return 1;
-    return std::clamp<std::int64_t>(ceil_div(std::int64_t{2} * threads, lines), 1,
-                                    ceil_div(g_.out_channels, simd_panel));
+  // Lines that fill some tiles of products.
+  std::int64_t least_lines() const {
+    constexpr std::int64_t positions = 24;
+    return cuts_are_small() ? 1 : ceil_div(positions, g_.out[1]);
   }
 
-  // Units [begin, end): each some columns of a line.
-  void columns_of_lines(const KernelArgs& args, std::int64_t begin, std::int64_t end,
-                        std::int64_t cuts, StopCheck& check) const {
-    const std::int64_t columns = round_up(ceil_div(g_.out_channels, cuts), simd_panel);
-    for (std::int64_t u = begin; u < end && !check.is_over(); ++u) {
-      const std::int64_t line = u / cuts, column = u % cuts * columns;
-      if (column >= g_.out_channels) continue;
-      add_columns(args, {line / g_.out[0], line % g_.out[0], line % g_.out[0] + 1},
-                  {0, column, std::min(columns, g_.out_channels - column)}, check);
-    }
+  // Columns are cut where threads would have few lines each, for which all of them read all
+  // weights.
+  std::int64_t column_cuts(std::int64_t lines, int threads) const {
+    const std::int64_t panels = ceil_div(g_.out_channels, simd_panel);
+    const std::int64_t parts = std::int64_t{2} * threads;
+    if (threads == 1 || g_.groups > 1 || panels < threads || lines >= parts * least_lines())
+      return 1;
+    return std::min(panels, parts);
+  }
+
+  // f(lines) for the lines [begin, end) of an image, as many at a time as a cache holds.
+  template <class F>
+  void in_blocks(std::int64_t image, std::int64_t begin, std::int64_t end, StopCheck& check,
+                 const F& f) const {
+    for (std::int64_t l = begin; l < end && !check.is_over(); l += lines_at_once_)
+      f(Lines{image, l, std::min(end, l + lines_at_once_)});
+  }
+
+  void columns_of_all(const KernelArgs& args, const ColumnRange& range, StopCheck& check) const {
+    for (std::int64_t image = 0; image < g_.batch; ++image)
+      in_blocks(image, 0, g_.out[0], check,
+                [&](const Lines& lines) { add_columns(args, lines, range, check); });
   }
 
   void add_columns(const KernelArgs& args, const Lines& lines, const ColumnRange& range,
@@ -156,15 +178,12 @@ class ConvRows final : public CpuKernel {
   // Weights that no cache holds are read once for all lines, else lines are written once.
   void image_lines(const KernelArgs& args, std::int64_t image, std::int64_t begin, std::int64_t end,
                    StopCheck& check) const {
-    const auto in_blocks = [&](auto&& f) {
-      for (std::int64_t l = begin; l < end && !check.is_over(); l += lines_at_once_)
-        f(Lines{image, l, std::min(end, l + lines_at_once_)});
-    };
     if (has_large_weights_) {
       for (const ColumnRange& range : ranges_)
-        in_blocks([&](const Lines& lines) { add_columns(args, lines, range, check); });
+        in_blocks(image, begin, end, check,
+                  [&](const Lines& lines) { add_columns(args, lines, range, check); });
     } else {
-      in_blocks([&](const Lines& lines) {
+      in_blocks(image, begin, end, check, [&](const Lines& lines) {
         start(args, lines, 0, g_.all_out());
         for (const ColumnRange& range : ranges_) add_products(args, lines, range, check);
         finish(args, lines, 0, g_.all_out());
