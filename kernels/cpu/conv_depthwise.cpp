@@ -159,11 +159,7 @@ Selection select_conv_depthwise(const KernelRequest& r) {
   QUERN_ASSIGN(auto packed,
                r.target.weights->find_or_make(cat("depthwise|", r.inputs[1].constant->key()),
                                               static_cast<std::size_t>(w.elements()) * 4, fill));
-  KernelChoice choice;
-  choice.implementation = std::string("depthwise ") + simd().name;
-  choice.input_layouts = {Layout::channels_last(x)};
-  choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
-  choice.packed_inputs = {false, true, false};
+  KernelChoice choice = own_conv_choice(r, "depthwise");
   ConvTail tail = take_functions(r, choice);
   choice.work = std::make_unique<DepthwiseRows>(
       sizes_of(x, r.outputs[0].shape,

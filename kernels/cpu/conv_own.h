@@ -7,7 +7,7 @@
 namespace quern {
 
 // With AVX-512: depthwise ones with windows of 25 taps and more, or in front of a function made of
-// exponentials. They take 0.8 to 1.05 of oneDNN's time, and need no code made for them.
+// exponentials. They take 0.84 to 1.09 of oneDNN's time, and need no code made for them.
 Selection select_own_depthwise(const KernelRequest& request);
 
 // With AVX-512: those without groups or with wide ones. They take 0.84 to 1.04 of oneDNN's time,

@@ -8,6 +8,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/windows.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -51,13 +52,11 @@ struct ConvPlane {
   // counts channels within their group.
   template <class F>
   void pack(float* packed, const F& weight) const {
+    StopCheck no_limit(nullptr);
     for (std::int64_t g = 0; g < groups; ++g)
       for (std::int64_t t = 0; t < taps(); ++t, packed += matrix_floats())
-        for (std::int64_t m = 0; m < out_channels; ++m) {
-          float* column = packed + m / simd_panel * simd_panel * in_channels + m % simd_panel;
-          for (std::int64_t c = 0; c < in_channels; ++c)
-            column[c * simd_panel] = weight(g, c, m, t);
-        }
+        pack_panels(in_channels, out_channels, packed, simd_panel * in_channels, no_limit,
+                    [&](std::int64_t c, std::int64_t m) { return weight(g, c, m, t); });
   }
 };
 

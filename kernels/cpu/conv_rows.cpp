@@ -350,12 +350,7 @@ Selection select_conv_rows(const KernelRequest& r) {
   if (!suits_conv_rows(r)) return unsupported();
   const ConvPlane g = geometry(r);
   QUERN_ASSIGN(auto packed, packed_weights(r, g));
-  KernelChoice choice;
-  choice.implementation = std::string("rows ") + simd().name;
-  choice.input_layouts.resize(r.read_count());
-  choice.input_layouts[0] = Layout::channels_last(r.shape(0));
-  choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
-  choice.packed_inputs = {false, true, false};
+  KernelChoice choice = own_conv_choice(r, "rows");
   ConvTail tail = take_tail(r, choice);
   choice.work = std::make_unique<ConvRows>(g, std::move(packed), std::move(tail));
   return std::optional<KernelChoice>(std::move(choice));

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "engine/vocabulary/text_util.h"
 #include "kernels/cpu/elementwise.h"
 
 namespace quern {
@@ -22,6 +23,15 @@ ConvTail functions_of(const KernelRequest& r, PostOps post_ops, KernelChoice& ch
 }
 
 }  // namespace
+
+KernelChoice own_conv_choice(const KernelRequest& r, std::string_view name) {
+  KernelChoice choice;
+  choice.implementation = cat(name, " ", simd().name);
+  choice.input_layouts = {Layout::channels_last(r.shape(0))};
+  choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
+  choice.packed_inputs = {false, true, false};
+  return choice;
+}
 
 ConvTail take_functions(const KernelRequest& r, KernelChoice& choice) {
   return functions_of(r, r.post_ops, choice);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "kernels/contract/kernel.h"
 #include "kernels/simd/simd.h"
@@ -16,6 +17,10 @@ struct ConvTail {
   FloatRange range;                       // of the sum
   PostOps functions;                      // of one number each, behind that
 };
+
+// What they all choose: x and the result lie channels last, and the kernel holds the weights.
+// `name` of the form: "rows".
+KernelChoice own_conv_choice(const KernelRequest& request, std::string_view name);
 
 // The bias and the first post-ops of a convolution whose result lies channels last. Says so in
 // `choice`: which are taken, and how the residual lies, whose memory may be that of the result.

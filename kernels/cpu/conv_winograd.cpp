@@ -269,11 +269,7 @@ Selection select_conv_winograd(const KernelRequest& r) {
   if (!suits_conv_winograd(r)) return unsupported();
   const Sizes s = sizes_of(r);
   QUERN_ASSIGN(auto packed, packed_weights(r, s));
-  KernelChoice choice;
-  choice.implementation = std::string("winograd ") + simd().name;
-  choice.input_layouts = {Layout::channels_last(r.shape(0))};
-  choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
-  choice.packed_inputs = {false, true, false};
+  KernelChoice choice = own_conv_choice(r, "winograd");
   ConvTail tail = take_tail(r, choice);
   auto kernel =
       std::make_unique<ConvWinograd>(s, std::move(packed), std::move(tail), r.target.team.threads);
