@@ -211,6 +211,30 @@ InputValue single(Tensor t, std::string origin) {
   return {.kind = InputValue::Kind::tensor, .tensors = {std::move(t)}, .origin = std::move(origin)};
 }
 
+// What the inputs that nobody gave may take together: their sizes are the model's word.
+class Room {
+ public:
+  explicit Room(std::uint64_t limit) : limit_(limit) {}
+
+  Status take(const ValueSpec& spec, const TensorType& type) {
+    const auto elements = type.shape.checked_elements(size_of(type.dtype));
+    if (!elements) return {};  // no tensor is made of it
+    const std::uint64_t bytes = static_cast<std::uint64_t>(*elements) * size_of(type.dtype);
+    if (bytes <= limit_ - taken_) {
+      taken_ += bytes;
+      return {};
+    }
+    return {Code::out_of_memory,
+            cat("input '", shown(spec.name), "' ", type.text(), " takes ", bytes, " bytes, ",
+                limit_ - taken_, " are left of ", limit_,
+                " for generated inputs: give it a smaller --shape, or a larger --memory-limit")};
+  }
+
+ private:
+  std::uint64_t limit_;
+  std::uint64_t taken_ = 0;
+};
+
 Result<Tensor> filled(const TensorType& type, float value) {
   QUERN_ASSIGN(Tensor t, Tensor::zeros(type));
   if (type.dtype == DType::string) return generate_tensor(type, "", 0);
@@ -224,7 +248,7 @@ Result<Tensor> filled(const TensorType& type, float value) {
 }
 
 Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions, std::uint64_t seed,
-                            const std::optional<Fit>& fit) {
+                            const std::optional<Fit>& fit, Room& room) {
   InputValue v{.origin = "generated"};
   if (spec.is_optional()) {
     v.kind = InputValue::Kind::none;
@@ -232,7 +256,9 @@ Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions,
   }
   if (spec.kind == ValueSpec::Kind::sequence) v.kind = InputValue::Kind::sequence;
   QUERN_ASSIGN(const GuessedShape shape, complete_shape(spec, dimensions));
-  QUERN_ASSIGN(Tensor t, generate_tensor({spec.dtype, shape.shape}, spec.name, seed, fit));
+  const TensorType type{spec.dtype, shape.shape};
+  QUERN_TRY(room.take(spec, type));
+  QUERN_ASSIGN(Tensor t, generate_tensor(type, spec.name, seed, fit));
   v.tensors.push_back(std::move(t));
   v.guessed_shape = shape.guessed;
   v.guesses = shape.symbols;
@@ -241,11 +267,13 @@ Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions,
 
 // For input `i`.
 Result<InputValue> read_input(const std::string& source, const ValueSpec& spec, std::size_t i,
-                              std::uint64_t seed, const Preparation& p) {
-  if (source == "random") return generate(spec, p.dimensions, seed + i, p.fits.of(i));
+                              std::uint64_t seed, const Preparation& p, Room& room) {
+  if (source == "random") return generate(spec, p.dimensions, seed + i, p.fits.of(i), room);
   if (source == "ones" || source == "zeros") {
     QUERN_ASSIGN(const GuessedShape shape, complete_shape(spec, p.dimensions));
-    QUERN_ASSIGN(Tensor t, filled({spec.dtype, shape.shape}, source == "ones" ? 1.0F : 0.0F));
+    const TensorType type{spec.dtype, shape.shape};
+    QUERN_TRY(room.take(spec, type));
+    QUERN_ASSIGN(Tensor t, filled(type, source == "ones" ? 1.0F : 0.0F));
     return single(std::move(t), source);
   }
   const std::string extension = extension_of(source);
@@ -266,6 +294,7 @@ class InputMaker {
       : specs_(specs),
         args_(args),
         preparation_(preparation),
+        room_(args.most_bytes),
         values_(specs.size()),
         done_(specs.size()) {}
 
@@ -276,7 +305,7 @@ class InputMaker {
     const Dimensions dimensions = all_dimensions();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (done_[i]) continue;
-      QUERN_ASSIGN(values_[i], generate(specs_[i], dimensions, args_.seed + i, fit_of(i)));
+      QUERN_ASSIGN(values_[i], generate(specs_[i], dimensions, args_.seed + i, fit_of(i), room_));
     }
     return std::move(values_);
   }
@@ -350,7 +379,7 @@ class InputMaker {
                   ": which input? Write NAME=FILE; the model has: ", joined(names))};
     const auto i = static_cast<std::size_t>(
         a.name.empty() ? 0 : std::ranges::find(names, a.name) - names.begin());
-    auto value = read_input(a.value, specs_[i], i, args_.seed, preparation_);
+    auto value = read_input(a.value, specs_[i], i, args_.seed, preparation_, room_);
     if (!value) return std::move(value).error().in(cat("input '", shown(specs_[i].name), "'"));
     set(i, std::move(*value));
     return {};
@@ -377,6 +406,7 @@ class InputMaker {
   const std::vector<ValueSpec>& specs_;
   const InputArgs& args_;
   const Preparation& preparation_;
+  Room room_;
   std::vector<InputValue> values_;
   std::vector<bool> done_;
 };

@@ -140,7 +140,7 @@ Status refuse_compiled_options(const DeviceArgs& device, const OpenOptions& opti
 
 }  // namespace
 
-Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
+Result<Opened> open_model(const std::string& path, const InputArgs& input_args,
                           const DeviceArgs& device, const OpenOptions& options) {
   QUERN_ASSIGN(auto opened_device, device_named(device.device.empty() ? "cpu" : device.device));
   Stopwatch watch;
@@ -154,6 +154,8 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.order = options.order;
   compile.alias = options.alias;
   compile.deadline = o.deadline;
+  InputArgs inputs = input_args;
+  if (compile.memory_limit > 0) inputs.most_bytes = compile.memory_limit;
   QUERN_ASSIGN(const auto ops, load_ops(device.ops));
   const bool is_compiled = is_artefact_file(path);
   if (is_compiled) QUERN_TRY(refuse_compiled_options(device, options));

@@ -72,7 +72,7 @@ Result<std::shared_ptr<Device>> device_named(const std::string& name);
 // Errors: invalid_argument.
 Result<CompileOptions> compile_options(const DeviceArgs& device);
 // `path` is a model, or an artefact that `quern compile` wrote.
-Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
+Result<Opened> open_model(const std::string& path, const InputArgs& input_args,
                           const DeviceArgs& device, const OpenOptions& options = {});
 // A property of a device by its name; "": it has none of it.
 std::string property_of(const DeviceInfo& device, std::string_view name);

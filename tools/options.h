@@ -42,6 +42,7 @@ struct InputArgs {
   std::vector<std::string> shapes;  // NAME=AxBxC
   std::vector<std::string> dims;    // SYMBOL=N
   std::uint64_t seed = 0;
+  std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of all that are generated
   ImageTexts preparation;
 };
 

@@ -17,11 +17,11 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/cuts.h"
+#include "kernels/contract/stretches.h"
 #include "kernels/cpu/conv_plane.h"
 #include "kernels/cpu/conv_tail.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/product_pieces.h"
-#include "kernels/cpu/stretches.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {

@@ -7,7 +7,7 @@
 #include <oneapi/dnnl/dnnl_version.h>
 
 #include "graph/ops/windows.h"
-#include "kernels/contract/window.h"
+#include "kernels/contract/stretches.h"
 
 namespace quern::onednn {
 namespace {
@@ -123,11 +123,9 @@ Traits window_traits(const ResolvedWindow& window, const Shape& src, const Shape
                      std::int64_t channels_per_sum) {
   Traits traits;
   for (std::size_t d = 0; d < window.rank(); ++d)
-    for (std::int64_t at = 0; at < dst[2 + d]; ++at)
-      if (taps_between(window, d, at, 0, src[2 + d]).size() == 0) {
-        traits.add(Trait::empty_window);
-        break;
-      }
+    if (std::ranges::any_of(stretches_of(window, d, src[2 + d], dst[2 + d]),
+                            [](const Stretch& s) { return s.taps == 0; }))
+      traits.add(Trait::empty_window);
   if (dst.back() == 1) traits.add(Trait::column);
   if (dst.back() == 1 && channels_per_sum == 1) traits.add(Trait::narrow_column);
   return traits;

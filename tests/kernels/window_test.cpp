@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/ops/windows.h"
+#include "kernels/contract/stretches.h"
 
 namespace quern::testing {
 namespace {
@@ -60,6 +61,54 @@ TEST(Window, VisitsNothingOfAnEmptyChannel) {
   const ResolvedWindow w = explicit_window(Ints{3}, {}, {}, Ints{2, 2});
   for (std::int64_t p = 0; p < 2; ++p)
     for_each_tap(w, Shape{0}, Shape{p}, no_limit, [](std::int64_t, std::int64_t) { FAIL(); });
+}
+
+ResolvedWindow line_window(std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
+                           std::int64_t pad) {
+  return {Shape{kernel}, Shape{stride}, Shape{dilation}, Shape{pad}, Shape{0}};
+}
+
+// That `all` are positions [0, out) in their order, each with the taps of its own window.
+void expect_positions(const std::vector<Stretch>& all, const ResolvedWindow& w, std::int64_t in,
+                      std::int64_t out) {
+  std::int64_t o = 0;
+  for (const Stretch& s : all) {
+    ASSERT_EQ(s.begin, o);
+    ASSERT_GT(s.end, o);
+    for (; o < s.end; ++o) {
+      const TapRange taps = taps_between(w, 0, o, 0, in);
+      ASSERT_EQ(s.taps, taps.size()) << "position " << o;
+      if (s.taps == 0) continue;
+      ASSERT_EQ(s.tap, taps.begin) << "position " << o;
+      ASSERT_EQ(s.in + (o - s.begin) * w.strides[0], taps.first + s.tap * w.dilations[0]);
+    }
+  }
+  ASSERT_EQ(o, out);
+}
+
+TEST(Stretches, HaveTheTapsOfEachPosition) {
+  for (const std::int64_t in : {1, 2, 3, 7, 20})
+    for (const std::int64_t kernel : {1, 2, 3, 5, 9})
+      for (const std::int64_t stride : {1, 2, 3, 8, 25})
+        for (const std::int64_t dilation : {1, 2, 5, 21})
+          for (const std::int64_t pad : {0, 1, 4, 30, 100})
+            for (const std::int64_t out : {1, 2, 40}) {
+              SCOPED_TRACE(::testing::Message()
+                           << "in " << in << ", kernel " << kernel << ", stride " << stride
+                           << ", dilation " << dilation << ", pad " << pad << ", out " << out);
+              const ResolvedWindow w = line_window(kernel, stride, dilation, pad);
+              const std::vector<Stretch> all = stretches_of(w, 0, in, out);
+              ASSERT_NO_FATAL_FAILURE(expect_positions(all, w, in, out));
+              ASSERT_LE(all.size(), static_cast<std::size_t>(2 * kernel + 1));
+            }
+}
+
+// One for each position of padding took all memory.
+TEST(Stretches, AreFewInAnyPadding) {
+  constexpr std::int64_t huge = std::int64_t{1} << 40;
+  EXPECT_EQ(stretches_of(line_window(1, 1, 1, huge), 0, 4, 2 * huge).size(), 3u);
+  EXPECT_LE(stretches_of(line_window(3, 1, 5, huge), 0, 4, 2 * huge).size(), 7u);
+  EXPECT_LE(stretches_of(line_window(9, 1, 1, 1), 0, 4, huge).size(), 19u);
 }
 
 }  // namespace

@@ -218,6 +218,12 @@ class Run(Cli):
         self.quern("run", path, "--memory-limit", "64MB", "--time-limit", "60")
         self.assertIn("memory budget", self.quern("run", path, "--memory-limit", "16", code=1).stderr)
         self.assertIn("256MB", self.quern("run", path, "--memory-limit", "much", code=2).stderr)
+        large = self.write("large.onnx", add_relu((4000, 4000, 3)))
+        for limits in (["--memory-limit", "64MB"], ["--memory-limit", "64MB", "--input", "x=zeros"]):
+            error = self.quern("plan", large, *limits, code=1).stderr
+            self.assertIn("takes 192000000 bytes, 64000000 are left of 64000000 for generated inputs", error)
+        error = self.quern("run", self.write("larger.onnx", add_relu((40000, 40000, 3))), code=1).stderr
+        self.assertIn("takes 19200000000 bytes, 4294967296 are left", error)
         late = self.quern("run", path, "--time-limit", "0.000001", code=1).stderr
         self.assertIn("m.onnx: the deadline has passed", late)  # while it was read
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "kernels/contract/window.h"
 
 namespace quern {
@@ -28,24 +29,35 @@ struct Stretch {
   }
 };
 
-// All positions of dimension `d`, in their order. Those under whose windows all taps lie are found
-// at once.
+// The first position past `at` under whose window other taps than `taps` lie, which are those of
+// `at` inside `in` elements: where one comes in at the window's begin, or one leaves at its end.
+inline std::int64_t next_change(const ResolvedWindow& w, std::size_t d, std::int64_t in,
+                                std::int64_t out, const TapRange& taps) {
+  std::int64_t next = out;
+  const auto reaches = [&](std::int64_t tap, std::int64_t element) {
+    const std::int64_t padded = element - tap * w.dilations[d] + w.pads_begin[d];
+    next = std::min(next, ceil_div(padded, w.strides[d]));
+  };
+  if (taps.begin > 0) reaches(std::min(taps.begin, w.kernel[d]) - 1, 0);
+  if (taps.size() > 0) reaches(taps.end - 1, in);
+  return next;
+}
+
+// All positions of dimension `d`, in their order: at most two stretches for each tap and one more,
+// found in as many steps, however many positions there are.
 inline std::vector<Stretch> stretches_of(const ResolvedWindow& window, std::size_t d,
                                          std::int64_t in, std::int64_t out) {
-  const std::int64_t last_first = in - window.extent(d) + window.pads_begin[d];
-  const std::int64_t inner_end = last_first < 0 ? 0 : last_first / window.strides[d] + 1;
   std::vector<Stretch> all;
   for (std::int64_t o = 0; o < out;) {
     const TapRange taps = taps_between(window, d, o, 0, in);
-    const bool has_all = taps.size() == window.kernel[d];
-    const std::int64_t end = has_all ? std::min(out, inner_end) : o + 1;
-    if (!all.empty() && all.back().tap == taps.begin && all.back().taps == taps.size()) {
+    const std::int64_t end = next_change(window, d, in, out, taps);
+    if (taps.size() > 0)
+      all.push_back(
+          {o, end, taps.begin, taps.size(), taps.first + taps.begin * window.dilations[d]});
+    else if (!all.empty() && all.back().taps == 0)
       all.back().end = end;
-    } else {
-      const std::int64_t first =
-          taps.size() > 0 ? taps.first + taps.begin * window.dilations[d] : 0;
-      all.push_back({o, end, taps.begin, taps.size(), first});
-    }
+    else
+      all.push_back({o, end, 0, 0, 0});
     o = end;
   }
   return all;
