@@ -19,7 +19,8 @@ inline CpuTarget cpu_target(const LowerOptions& options) {
           options.stripes != Stripes::none,
           options.formats,
           options.entry,
-          options.measured};
+          options.measured,
+          options.stop};
 }
 
 // The layout that a kernel asks for; row-major if it does not say.

@@ -242,6 +242,10 @@ struct CpuTarget {
   // answers; else, and where this is empty, the first that answers.
   std::string_view entry = {};
   const MeasuredEntries* measured = nullptr;  // for operators that `entry` says nothing of
+  const Stop* stop = nullptr;                 // ends the packing of weights
+
+  // The result of packing that asked `stop`.
+  Status packed() const { return stop ? stop->check() : Status(); }
 };
 
 struct KernelRequest {

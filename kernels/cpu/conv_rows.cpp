@@ -310,7 +310,7 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r,
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     auto* to = reinterpret_cast<float*>(packed);
-    StopCheck no_limit(nullptr);
+    StopCheck check(r.target.stop);
     for (std::int64_t group = 0; group < g.groups; ++group)
       for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
         // They are [groups * out, in, taps].
@@ -324,12 +324,12 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r,
         const std::int64_t before = tap * g.in_channels;
         if (!is_few)
           pack_panels(g.in_channels, g.out_channels, to + group * matrix + before * simd_panel,
-                      depth * simd_panel, no_limit, weight);
+                      depth * simd_panel, check, weight);
         for (std::int64_t n = 0; is_few && n < g.out_channels; ++n)
           for (std::int64_t c = 0; c < g.in_channels; ++c)
             to[n * depth + before + c] = weight(c, n);
       }
-    return {};
+    return r.target.packed();
   };
   const std::int64_t floats = is_few ? g.out_channels * depth : g.packed_floats();
   return r.target.weights->find_or_make(

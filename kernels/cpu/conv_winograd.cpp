@@ -211,7 +211,9 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
     QUERN_ASSIGN(const Tensor t, source.get());
     auto* to = reinterpret_cast<float*>(packed);
     Filters filters{};
-    for (std::int64_t n = 0; n < s.out; n += simd_panel)
+    StopCheck check(r.target.stop);
+    const std::int64_t work = s.in * simd_panel * points;
+    for (std::int64_t n = 0; n < s.out && !check.spend(work); n += simd_panel)
       for (std::int64_t c = 0; c < s.in; ++c) {
         for (std::int64_t l = 0; l < std::min(simd_panel, s.out - n); ++l) {
           std::array<float, window * window> w;  // may be unaligned in a mapped file
@@ -222,7 +224,7 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
         }
         transform_weights(filters, to + n * s.in + c * simd_panel, s.matrix_floats());
       }
-    return {};
+    return r.target.packed();
   };
   return r.target.weights->find_or_make(
       cat("conv winograd|", source.key()),

@@ -344,12 +344,12 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& conv
     const PackedWeights packed(c, variant);
     const auto fill = [&](std::byte* to) -> Status {
       QUERN_ASSIGN(const Tensor t, source->get());
-      StopCheck no_limit(nullptr);
+      StopCheck check(r.target.stop);
       if (variant == Int8Variant::depthwise)
-        pack_depthwise(c, packed, t.dtype(), t.data(), to, no_limit);
+        pack_depthwise(c, packed, t.dtype(), t.data(), to, check);
       else
-        pack_panels(c, packed, t.dtype(), t.data(), to, 0, c.groups * packed.panels, no_limit);
-      return {};
+        pack_panels(c, packed, t.dtype(), t.data(), to, 0, c.groups * packed.panels, check);
+      return r.target.packed();
     };
     const Int8Lines lines(c);
     const std::string key =

@@ -177,17 +177,17 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
   const bool is_few = has_few_columns(p);
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    StopCheck no_limit(nullptr);
+    StopCheck check(r.target.stop);
     auto* to = reinterpret_cast<float*>(packed);
     const auto element = [&](std::int64_t k, std::int64_t n) {
       float f;  // may be unaligned in a mapped file
       std::memcpy(&f, t.data() + (k * p.b_row + n * p.b_column) * 4, sizeof f);
       return f;
     };
-    if (!is_few) pack_panels(p.depth, p.columns, to, simd_panel * p.depth, no_limit, element);
+    if (!is_few) pack_panels(p.depth, p.columns, to, simd_panel * p.depth, check, element);
     for (std::int64_t n = 0; is_few && n < p.columns; ++n)
       for (std::int64_t k = 0; k < p.depth; ++k) to[n * p.depth + k] = element(k, n);
-    return {};
+    return r.target.packed();
   };
   const std::int64_t floats = is_few ? p.columns * p.depth : panel_floats(p);
   return r.target.weights->find_or_make(

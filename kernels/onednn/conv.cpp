@@ -77,6 +77,12 @@ bool suits_bf16(const KernelRequest& r) {
   return onednn::has_bf16_units() && r.inputs[1].constant && r.shape(0).rank() <= 4;
 }
 
+// Looking for an implementation, and the list of the parts into which work is cut, take time for
+// each position: some 50 ms for so many.
+bool has_many_positions(const Shape& shape) {
+  return shape.elements() / shape[1] > std::int64_t{1} << 27;
+}
+
 bool suits_conv(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
@@ -85,6 +91,7 @@ bool suits_conv(const KernelRequest& r) {
   if (r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
       r.outputs[0].shape.elements() == 0)
     return false;
+  if (has_many_positions(r.shape(0)) || has_many_positions(r.outputs[0].shape)) return false;
   return !r.has(2) || r.dtype(2) == r.outputs[0].dtype;
 }
 
@@ -105,13 +112,16 @@ ConvShapes all_dimensions(const KernelRequest& r) {
   return {r.shape(0), r.shape(1), r.outputs[0].shape, {}};
 }
 
+ResolvedWindow resolved(const Window& window, const ConvShapes& s) {
+  return resolve_window(window, s.src.dims().subspan(2), s.weights.dims().subspan(2));
+}
+
 // Drops spatial dimensions that are 1 everywhere: the primitive would process a row of 512 pixels,
 // written as a column, pixel by pixel. A dimension with padding in front is kept, because its only
 // tap misses the only element.
 ConvShapes without_ones(const KernelRequest& r, Window& window) {
   const ConvShapes all = all_dimensions(r);
-  const ResolvedWindow w =
-      resolve_window(window, all.src.dims().subspan(2), all.weights.dims().subspan(2));
+  const ResolvedWindow w = resolved(window, all);
   ConvShapes s = all;
   s.src = s.weights = s.dst = {};
   window = {};
@@ -140,22 +150,14 @@ ConvShapes without_ones(const KernelRequest& r, Window& window) {
 struct ConvWork {
   onednn::ConvGeometry geometry;
   onednn::Traits traits;
+  bool has_short_code;
 };
 
-// Strides, dilations and pads in oneDNN's terms: a dilation of 0 is dense, and the end padding is
-// chosen to give the output size.
 ConvWork conv_work(const Window& window, const ConvShapes& s) {
-  const ResolvedWindow w =
-      resolve_window(window, s.src.dims().subspan(2), s.weights.dims().subspan(2));
-  onednn::ConvGeometry g;
-  for (std::size_t i = 0; i < w.rank(); ++i) {
-    g.strides.push_back(w.strides[i]);
-    g.dilations.push_back(w.dilations[i] - 1);
-    g.pads_begin.push_back(w.pads_begin[i]);
-    g.pads_end.push_back((s.dst[2 + i] - 1) * w.strides[i] + w.extent(i) - s.src[2 + i] -
-                         w.pads_begin[i]);
-  }
-  return {g, onednn::window_traits(w, s.src, s.dst, s.weights[1])};
+  const ResolvedWindow w = resolved(window, s);
+  const onednn::ConvGeometry g = onednn::geometry_of(w, s.src, s.dst);
+  return {g, onednn::window_traits(w, s.src, s.dst, s.weights[1]),
+          onednn::has_short_code(w, g, s.src, s.dst)};
 }
 
 // Short convolutions reach a third of the GFLOP/s that threads_for() counts with, depthwise ones an
@@ -295,6 +297,7 @@ Selection select_whole_conv(const KernelRequest& r) {
   Window window = op.window;
   const ConvShapes shapes = without_ones(r, window);
   ConvWork work = conv_work(window, shapes);
+  if (!work.has_short_code) return unsupported();
   if (r.dtype(0) == DType::bf16) work.traits.add(onednn::Trait::bf16);
   // Constants are packed from f32, whatever their type.
   const Md plain = row_major(onednn::DataType::f32, grouped(shapes.weights, op.group));
@@ -362,14 +365,8 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
     const auto kernel = r.shape(1).dims().subspan(2);
     const ResolvedWindow w = resolve_transposed_window(op, r.shape(0).dims().subspan(2), kernel);
     // The window slides over the destination; each element of the source is one position.
-    onednn::ConvGeometry g;
-    for (std::size_t i = 0; i < w.rank(); ++i) {
-      g.strides.push_back(w.strides[i]);
-      g.dilations.push_back(w.dilations[i] - 1);
-      g.pads_begin.push_back(w.pads_begin[i]);
-      g.pads_end.push_back((r.shape(0)[2 + i] - 1) * w.strides[i] + w.extent(i) - dst_shape[2 + i] -
-                           w.pads_begin[i]);
-    }
+    const onednn::ConvGeometry g = onednn::geometry_of(w, dst_shape, r.shape(0));
+    if (!onednn::has_short_code(w, g, dst_shape, r.shape(0))) return unsupported();
     const Md plain = transposed_weights(r.shape(1), op.group);
     const OpenMpThreads threads(threads_of(r));
     // Post-ops run as separate steps: oneDNN computes them element by element, which took 200 times

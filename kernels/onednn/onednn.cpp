@@ -2,6 +2,7 @@
 #include "kernels/onednn/onednn.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -372,6 +373,33 @@ typename Primitive::primitive_desc make_pd(Work work, const Attributes& a, const
 }  // namespace
 
 // NOLINTNEXTLINE(readability-function-size): the arguments of oneDNN's descriptor
+ConvGeometry geometry_of(const ResolvedWindow& window, const Shape& slid, const Shape& positions) {
+  ConvGeometry g;
+  for (std::size_t i = 0; i < window.rank(); ++i) {
+    g.strides.push_back(window.strides[i]);
+    g.dilations.push_back(window.dilations[i] - 1);
+    g.pads_begin.push_back(window.pads_begin[i]);
+    g.pads_end.push_back((positions[2 + i] - 1) * window.strides[i] + window.extent(i) -
+                         slid[2 + i] - window.pads_begin[i]);
+  }
+  return g;
+}
+
+// Measured with 2.6: code takes 3.5 us and 1.4 KB for an element of a window's reach, and 100 us
+// and more for one of the padding where taps are many; 2 us and 1 KB for one of a picture's line,
+// and 40 us for one of a volume's. A padding of 2^30, and lines of 2^31, divide by zero.
+bool has_short_code(const ResolvedWindow& window, const ConvGeometry& g, const Shape& slid,
+                    const Shape& positions) {
+  constexpr std::int64_t most_reach = 4096;
+  constexpr std::int64_t most_padding = 512;
+  constexpr std::array<std::int64_t, 3> most_width{max_extent, 8192, 1024};  // by rank
+  for (std::size_t i = 0; i < window.rank(); ++i)
+    if (window.extent(i) > most_reach) return false;
+  const auto is_long = [](std::int64_t n) { return n > most_padding; };
+  return std::ranges::none_of(g.pads_begin, is_long) && std::ranges::none_of(g.pads_end, is_long) &&
+         std::max(slid.back(), positions.back()) <= most_width[window.rank() - 1];
+}
+
 dnnl::convolution_forward::primitive_desc conv_pd(algorithm a, const Md& src, const Md& weights,
                                                   const std::optional<Md>& bias, const Md& dst,
                                                   const ConvGeometry& g, const Attributes& attr) {

@@ -194,6 +194,13 @@ int threads_for(const KernelRequest& request, double flops);
 struct ConvGeometry {
   MdDims strides, dilations, pads_begin, pads_end;  // dilations: 0 is dense
 };
+// Of a window that slides over `slid` with a position for each element of `positions`, both with
+// batch and channels in front. The end padding is chosen to give that many.
+ConvGeometry geometry_of(const ResolvedWindow& window, const Shape& slid, const Shape& positions);
+// False where oneDNN could take more than some 100 ms or 100 MB to make a convolution's code, and
+// where sizes overflow inside it.
+bool has_short_code(const ResolvedWindow& window, const ConvGeometry& g, const Shape& slid,
+                    const Shape& positions);
 dnnl::convolution_forward::primitive_desc conv_pd(dnnl::algorithm algorithm, const Md& src,
                                                   const Md& weights, const std::optional<Md>& bias,
                                                   const Md& dst, const ConvGeometry& g,

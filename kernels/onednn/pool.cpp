@@ -53,14 +53,7 @@ Selection select_pool_onednn(const KernelRequest& r) {
     const int threads =
         onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4);
     const OpenMpThreads made_by(threads);
-    onednn::ConvGeometry g;
-    for (std::size_t i = 0; i < w.rank(); ++i) {
-      g.strides.push_back(w.strides[i]);
-      g.dilations.push_back(w.dilations[i] - 1);
-      g.pads_begin.push_back(w.pads_begin[i]);
-      g.pads_end.push_back((dst[2 + i] - 1) * w.strides[i] + w.extent(i) - src[2 + i] -
-                           w.pads_begin[i]);
-    }
+    const onednn::ConvGeometry g = onednn::geometry_of(w, src, dst);
     Layout layout = r.inputs[0].desc.layout;
     auto src_md = onednn::md_of(r.inputs[0].desc);
     if (!src_md || !onednn::layout_of(*src_md, src)) {

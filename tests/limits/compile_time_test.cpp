@@ -117,6 +117,57 @@ TEST(Compiling, EndsWithinAConstantExpression) {
 
 // Constants that are too large to be folded early, each read twice by the next: their expressions
 // double with each node, and so would keys and work.
+struct FarWindow {
+  const char* name;
+  Shape x, kernel;
+  std::vector<std::int64_t> pads, dilations;
+};
+
+const FarWindow far_windows[] = {
+    {"padding", {1, 16, 5}, {3}, {1 << 22, 0}, {}},
+    {"padding_past_all", {1, 16, 5}, {3}, {1 << 30, 1 << 30}, {}},
+    {"dilation", {1, 16, 1 << 22}, {3}, {}, {1 << 20}},
+    {"a_wide_picture", {1, 16, 5, 1 << 20}, {3, 3}, {}, {}},
+    {"a_wide_volume", {1, 3, 5, 5, 1 << 16}, {3, 3, 3}, {}, {}},
+    {"a_line_past_all", {1, 16, 5, std::int64_t{1} << 31}, {1, 1}, {}, {}},
+    {"many_taps", {1, 16, 1 << 13}, {1 << 12}, {}, {}},
+};
+
+class FarWindows : public ::testing::TestWithParam<FarWindow> {};
+
+// The library of kernels makes code for each element that some windows reach: seconds and
+// gigabytes.
+TEST_P(FarWindows, TakeLittleCode) {
+  constexpr double most_ms = sanitized ? 5000 : 300;
+  const FarWindow& c = GetParam();
+  for (const bool is_transposed : {false, true}) {
+    const double taken = least_of(most_ms, [&] {
+      G g("far");
+      Shape w{16, 16};
+      w[is_transposed ? 0 : 1] = c.x[1];
+      for (const std::int64_t n : c.kernel) w.push_back(n);
+      const Operand x = g.input("x", DType::f32, {c.x.begin(), c.x.end()});
+      const Operand weights = g.constant(pattern(w));
+      g.output("y",
+               is_transposed
+                   ? g.conv_transpose(x, weights, {}, {.pads = c.pads, .dilations = c.dilations})
+                   : g.conv(x, weights, {}, {.pads = c.pads, .dilations = c.dilations}));
+      auto graph = g.build();
+      if (!graph) return 0.0;  // a result of no size
+      return process_ms_of([&] {
+        const auto compiled =
+            Executable::compile(std::move(*graph), nullptr, {.memory_limit = std::size_t{1} << 30});
+        EXPECT_TRUE(compiled || compiled.error().code() == Code::out_of_memory)
+            << compiled.error().message();
+      });
+    });
+    EXPECT_LT(taken, most_ms) << (is_transposed ? "transposed" : "plain");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FarWindows, ::testing::ValuesIn(far_windows),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 TEST(SharedConstants, AreComputedOnce) {
   G g("shared");
   Operand c = g.constant(pattern({1, 1 << 20}));
