@@ -248,4 +248,10 @@ std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x
   return 1;
 }
 
+bool can_list_taps(const Resize& op, const ResizeAxis& axis) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  const std::size_t taps = max_resize_taps(op, axis.in, axis.out);
+  return static_cast<std::size_t>(axis.out) <= most / std::max(taps, std::size_t{1});
+}
+
 }  // namespace quern

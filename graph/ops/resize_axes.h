@@ -69,5 +69,8 @@ std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x
                         std::span<ResizeTap> taps);
 // An upper bound on the taps of any output element of such an axis.
 std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out);
+// True if a table of the taps of all output elements is small enough to be made for a plan: 2^20 of
+// them take some 30 ms and 16 MB.
+bool can_list_taps(const Resize& op, const ResizeAxis& axis);
 
 }  // namespace quern

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad by edge, reflection or wrapping: a table for each padded dimension says where its elements
-// come from. What lies behind the last of these dimensions moves as one run of bytes, and the
+// Pad by edge, reflection or wrapping: a table for each padded dimension says where its padding
+// comes from. What lies behind the last of these dimensions moves as one run of bytes, and the
 // middle of a line, which is the input as it lies, as one copy. A channels-last layout is kept.
 #include "kernels/cpu/pad_indexed.h"
 
@@ -19,25 +19,38 @@ namespace quern {
 namespace {
 
 // Where the elements of one dimension of the result come from, in bytes from the start of the
-// input.
-using Sources = std::vector<std::int64_t>;
+// input: those of the padding by tables, those between side by side.
+struct Sources {
+  std::vector<std::int64_t> before, after;
+  std::int64_t first, middle, step;  // of the first in the middle, their number and distance
+
+  std::int64_t middle_end() const { return static_cast<std::int64_t>(before.size()) + middle; }
+  std::int64_t size() const { return middle_end() + static_cast<std::int64_t>(after.size()); }
+  std::int64_t operator[](std::int64_t i) const {
+    const auto begin = static_cast<std::int64_t>(before.size());
+    if (i < begin) return before[static_cast<std::size_t>(i)];
+    if (i < middle_end()) return first + (i - begin) * step;
+    return after[static_cast<std::size_t>(i - middle_end())];
+  }
+};
+
+// More padding is left to the reference, which has no tables.
+constexpr std::int64_t most_listed = std::int64_t{1} << 20;
 
 enum class ChannelsAre : std::uint8_t { second, last };
 
 class PadIndexed final : public CpuKernel {
  public:
-  // `tables` of the dimensions in the order of memory; the last one's steps are `run` bytes. Of its
-  // elements, [middle, middle_end) lie side by side in the input.
-  PadIndexed(std::vector<Sources> tables, std::size_t run, std::int64_t middle,
-             std::int64_t middle_end)
-      : line_(std::move(tables.back())), run_(run), middle_(middle), middle_end_(middle_end) {
+  // `tables` of the dimensions in the order of memory; the last one's steps are `run` bytes.
+  PadIndexed(std::vector<Sources> tables, std::size_t run)
+      : line_(std::move(tables.back())), run_(run) {
     tables.pop_back();
     tables_ = std::move(tables);
-    for (const Sources& t : tables_) lines_ *= static_cast<std::int64_t>(t.size());
+    for (const Sources& t : tables_) lines_ *= t.size();
   }
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    const std::size_t bytes = line_.size() * run_;
+    const std::size_t bytes = static_cast<std::size_t>(line_.size()) * run_;
     parallel(lines_, row_grain(static_cast<std::int64_t>(bytes / 4)),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t i = begin; i < end; ++i)
@@ -51,25 +64,22 @@ class PadIndexed final : public CpuKernel {
   std::int64_t source_of(std::int64_t line) const {
     std::int64_t at = 0;
     for (std::size_t d = tables_.size(); d-- > 0;) {
-      const auto n = static_cast<std::int64_t>(tables_[d].size());
-      at += tables_[d][static_cast<std::size_t>(line % n)];
-      line /= n;
+      at += tables_[d][line % tables_[d].size()];
+      line /= tables_[d].size();
     }
     return at;
   }
   void write_line(const std::byte* src, std::byte* dst) const {
-    write_runs(src, dst, 0, middle_);
-    std::memcpy(dst + static_cast<std::size_t>(middle_) * run_,
-                src + line_[static_cast<std::size_t>(middle_)],
-                static_cast<std::size_t>(middle_end_ - middle_) * run_);
-    write_runs(src, dst, middle_end_, static_cast<std::int64_t>(line_.size()));
+    write_runs(src, dst, line_.before);
+    dst += line_.before.size() * run_;
+    std::memcpy(dst, src + line_.first, static_cast<std::size_t>(line_.middle) * run_);
+    write_runs(src, dst + static_cast<std::size_t>(line_.middle) * run_, line_.after);
   }
-  void write_runs(const std::byte* src, std::byte* dst, std::int64_t begin,
-                  std::int64_t end) const {
+  void write_runs(const std::byte* src, std::byte* dst,
+                  const std::vector<std::int64_t>& from) const {
     const auto each = [&](auto size) {
-      for (std::int64_t i = begin; i < end; ++i)
-        std::memcpy(dst + static_cast<std::size_t>(i) * size,
-                    src + line_[static_cast<std::size_t>(i)], size);
+      for (std::size_t i = 0; i < from.size(); ++i)
+        std::memcpy(dst + i * size, src + from[i], size);
     };
     if (run_ == 4)
       each(std::integral_constant<std::size_t, 4>{});
@@ -80,7 +90,6 @@ class PadIndexed final : public CpuKernel {
   std::vector<Sources> tables_;
   Sources line_;
   std::size_t run_;
-  std::int64_t middle_, middle_end_;
   std::int64_t lines_ = 1;
 };
 
@@ -97,33 +106,38 @@ std::int64_t kept_of(const Shape& x, const Pads& pads, std::size_t d) {
   return x[d] + std::min<std::int64_t>(pads.begin[d], 0) + std::min<std::int64_t>(pads.end[d], 0);
 }
 
+// Dimension d, whose steps in the input are `step` bytes.
+Sources sources_of(const KernelRequest& r, const Pads& pads, std::size_t d, std::int64_t step) {
+  const std::int64_t size = r.outputs[0].shape[d];
+  const std::int64_t extend = std::max<std::int64_t>(pads.begin[d], 0);
+  const std::int64_t crop = -std::min<std::int64_t>(pads.begin[d], 0);
+  const std::int64_t kept = kept_of(r.shape(0), pads, d);
+  Sources s;
+  const auto list = [&](std::int64_t begin, std::int64_t end, std::vector<std::int64_t>& to) {
+    for (std::int64_t i = begin; i < end; ++i)
+      to.push_back((crop + pad_source(r.as<Pad>().mode, i - extend, kept)) * step);
+  };
+  const std::int64_t middle_end = std::min(extend + kept, size);
+  list(0, std::min(extend, size), s.before);
+  list(middle_end, size, s.after);
+  s.first = crop * step;
+  s.middle = middle_end - static_cast<std::int64_t>(s.before.size());
+  s.step = step;
+  return s;
+}
+
 std::unique_ptr<CpuKernel> make_kernel(const KernelRequest& r, const Pads& pads,
                                        ChannelsAre channels) {
   const Shape& x = r.shape(0);
-  const Shape& y = r.outputs[0].shape;
   const auto size = static_cast<std::int64_t>(size_of(r.outputs[0].dtype));
   std::vector<Sources> tables;
   std::int64_t run = size;
-  std::int64_t middle = 0;
-  std::int64_t middle_end = 1;
   const Layout in = channels == ChannelsAre::last ? Layout::channels_last(x) : Layout::row_major(x);
   std::vector<std::size_t> order = order_of_memory(x.rank(), channels);
   const auto is_padded = [&](std::size_t d) { return pads.begin[d] != 0 || pads.end[d] != 0; };
   for (; order.size() > 1 && !is_padded(order.back()); order.pop_back()) run *= x[order.back()];
-  for (std::size_t d : order) {
-    const std::int64_t extend = std::max<std::int64_t>(pads.begin[d], 0);
-    const std::int64_t crop = -std::min<std::int64_t>(pads.begin[d], 0);
-    const std::int64_t kept = kept_of(x, pads, d);
-    Sources table(static_cast<std::size_t>(y[d]));
-    for (std::int64_t i = 0; i < y[d]; ++i)
-      table[static_cast<std::size_t>(i)] =
-          (crop + pad_source(r.as<Pad>().mode, i - extend, kept)) * in.strides[d] * size;
-    tables.push_back(std::move(table));
-    middle = std::min(extend, y[d]);
-    middle_end = std::min(extend + kept, y[d]);
-  }
-  return std::make_unique<PadIndexed>(std::move(tables), static_cast<std::size_t>(run), middle,
-                                      middle_end);
+  for (std::size_t d : order) tables.push_back(sources_of(r, pads, d, in.strides[d] * size));
+  return std::make_unique<PadIndexed>(std::move(tables), static_cast<std::size_t>(run));
 }
 
 }  // namespace
@@ -135,8 +149,13 @@ Selection select_pad_indexed(const KernelRequest& r) {
   if (r.as<Pad>().mode == PadMode::constant || !pads || x.empty() || x.elements() == 0 ||
       y.shape.elements() == 0)
     return unsupported();
-  for (std::size_t d = 0; d < x.rank(); ++d)
-    if (kept_of(x, *pads, d) < 1) return unsupported();
+  std::int64_t listed = 0;
+  for (std::size_t d = 0; d < x.rank(); ++d) {
+    const std::int64_t kept = kept_of(x, *pads, d);
+    if (kept < 1) return unsupported();
+    listed += y.shape[d] - kept;
+  }
+  if (listed > most_listed) return unsupported();
   const TensorDesc& lies = r.inputs[0].desc;
   const bool last = lies.layout.block || is_channels_last(lies);
   const auto layout_of = [&](const Shape& shape) {

@@ -219,16 +219,11 @@ class NearestRows final : public CpuKernel {
 
 // ---- choosing
 
-// Weights are stored for each element; axes with more are left to the reference, whose memory is
-// planned.
-constexpr std::size_t most_taps = std::size_t{1} << 24;
-
 // nullopt if an element has no taps because it lies outside the input, or if there are too many
-// taps.
+// taps: the reference, whose memory is planned, takes those.
 std::optional<AxisWeights> weights_of(const Resize& op, const ResizeAxis& axis) {
+  if (!can_list_taps(op, axis)) return std::nullopt;
   std::vector<ResizeTap> taps(max_resize_taps(op, axis.in, axis.out));
-  if (static_cast<std::size_t>(axis.out) > most_taps / std::max(taps.size(), std::size_t{1}))
-    return std::nullopt;
   AxisWeights w;
   w.in = axis.in;
   w.out = axis.out;

@@ -23,7 +23,9 @@ struct TapTable {
   std::size_t taps = 1;
 };
 
+// nullopt as well where there are too many.
 std::optional<TapTable> tap_table(const Resize& op, const ResizeAxis& axis) {
+  if (!can_list_taps(op, axis)) return std::nullopt;
   TapTable table;
   const auto out = static_cast<std::size_t>(axis.out);
   const std::size_t most = max_resize_taps(op, axis.in, axis.out);

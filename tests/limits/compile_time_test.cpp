@@ -168,6 +168,45 @@ TEST_P(FarWindows, TakeLittleCode) {
 INSTANTIATE_TEST_SUITE_P(All, FarWindows, ::testing::ValuesIn(far_windows),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Tables with an entry for each element of a line took 2 GB and 5 s, whatever the limits.
+TEST(Compiling, ListsNoLongLines) {
+  constexpr std::int64_t large = 1 << 27;
+  constexpr double most_ms = sanitized ? 5000 : 300;
+  const auto compile = [](G g) {
+    const auto graph = std::make_shared<Model>(must(g.build()));
+    return process_ms_of([&] {
+      const auto compiled =
+          Executable::compile(std::move(*graph), nullptr, {.memory_limit = std::size_t{256} << 20});
+      EXPECT_TRUE(compiled || compiled.error().code() == Code::out_of_memory)
+          << compiled.error().message();
+    });
+  };
+  for (const char* mode : {"reflect", "edge", "wrap"})
+    EXPECT_LT(least_of(most_ms,
+                       [&] {
+                         G g("pad");
+                         const Operand x = g.input("x", DType::f32, {2, 3});
+                         g.output("y", g.pad(x, Integers{0, large, 0, large}, {.mode = mode}));
+                         return compile(std::move(g));
+                       }),
+              most_ms)
+        << mode;
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    for (const bool shrinks : {false, true})
+      EXPECT_LT(
+          least_of(most_ms,
+                   [&] {
+                     G g("resize");
+                     const Operand x = g.input("x", DType::f32, {1, 3, 4, shrinks ? large : 4});
+                     g.output("y", g.resize(x, {.sizes = {1, 3, 4, shrinks ? 4 : large},
+                                                .mode = mode,
+                                                .antialias = shrinks}));
+                     return compile(std::move(g));
+                   }),
+          most_ms)
+          << mode;
+}
+
 TEST(SharedConstants, AreComputedOnce) {
   G g("shared");
   Operand c = g.constant(pattern({1, 1 << 20}));
