@@ -109,6 +109,11 @@ const Long products[] = {
      [](G& g) {
        g.output("y", g.conv(floats_of(g, "x", {1, 1, 1'000'000}), weights_of(g, {1, 1, 8191})));
      }},
+    {"convolution_of_each_channel",
+     [](G& g) {
+       g.output("y", g.conv(floats_of(g, "x", {1, 256, 256, 256}),
+                            floats_of(g, "w", {256, 1, 11, 11}), {}, {.group = 256}));
+     }},
     {"convolution_of_a_batch",
      [](G& g) {
        g.output("y", g.conv(floats_of(g, "x", {64, 64, 56, 56}), weights_of(g, {64, 64, 5, 5})));
