@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConvTranspose in one and two dimensions without a library. Every row of the output starts with
 // the bias, and the contribution of each tap of the window is added: with the channels innermost a
-// matrix product (elements of an input row) x (their channels) x (channels of the output), with few
-// output channels a sum of scaled rows. oneDNN's implementation, its backward convolution, takes
-// ten times as long for the narrow layers at the end of a segmentation model.
+// matrix product (elements of an input row) x (their channels) x (channels of the output). With few
+// output channels it is a product by all taps, whose results are added where they overlap, or,
+// where taps are few as well, a sum of scaled rows. oneDNN's implementation, its backward
+// convolution, takes ten times as long for the narrow layers at the end of a segmentation model.
 #include "kernels/cpu/conv_transpose_direct.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <vector>
+#include <string_view>
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
@@ -135,6 +136,138 @@ class ByProducts final : public Direct {
   }
 };
 
+// ---- few output channels: products by all taps -------------------------------------------------
+
+class ByTaps final : public Direct {
+ public:
+  // `weights`: one matrix of in_channels x [taps, out_channels] in panels.
+  ByTaps(const ConvPlane& g, std::shared_ptr<const std::byte> weights, int threads)
+      : Direct(g, std::move(weights)), columns_(columns_of(g)) {
+    constexpr std::int64_t sums = 32'768;  // half of a second-level cache
+    at_once_ = std::clamp<std::int64_t>(sums / columns_, 8, 48);
+    // Parts of an image compute what reaches over their ends again.
+    std::int64_t wanted = ceil_div(std::int64_t{threads}, g.batch);
+    for (const std::size_t d : {0, 1}) {
+      const std::int64_t reach = (g.kernel[d] - 1) * g.dilations[d] + 1;
+      parts_[d] =
+          std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, g.out[d] / (8 * reach)));
+      wanted = ceil_div(wanted, parts_[d]);
+    }
+    tasks_ = std::min<std::int64_t>(threads, g.batch * parts_[0] * parts_[1]);
+  }
+  std::size_t scratch_bytes() const {
+    return static_cast<std::size_t>(tasks_ * at_once_ * columns_) * sizeof(float);
+  }
+  static std::int64_t columns_of(const ConvPlane& g) { return g.taps() * g.out_channels; }
+  static std::int64_t packed_floats(const ConvPlane& g) {
+    return round_up(columns_of(g), simd_panel) * g.in_channels;
+  }
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const std::int64_t parts = parts_[0] * parts_[1], units = g_.batch * parts;
+    parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
+      StopCheck check(args.stop);
+      for (std::int64_t t = begin; t < end; ++t) {
+        auto* sums = reinterpret_cast<float*>(args.scratch) + t * at_once_ * columns_;
+        for (std::int64_t u = units * t / tasks_; u < units * (t + 1) / tasks_ && !check.is_over();
+             ++u)
+          add_part(args, part_of(args, u / parts, u % parts), sums, check);
+      }
+    });
+    return {};
+  }
+
+ private:
+  struct Span {
+    std::int64_t begin, end;
+  };
+  // Some lines and columns of an image of the output.
+  struct Part {
+    const float* x;
+    float* y;
+    std::array<Span, 2> out;
+  };
+
+  Part part_of(const KernelArgs& args, std::int64_t image, std::int64_t part) const {
+    const auto span = [&](std::size_t d, std::int64_t i) {
+      return Span{g_.out[d] * i / parts_[d], g_.out[d] * (i + 1) / parts_[d]};
+    };
+    return {
+        reinterpret_cast<const float*>(args.inputs[0]) +
+            image * g_.in[0] * g_.in[1] * g_.in_channels,
+        reinterpret_cast<float*>(args.outputs[0]) + image * g_.out[0] * g_.out[1] * g_.out_channels,
+        {span(0, part / parts_[1]), span(1, part % parts_[1])}};
+  }
+  // The elements of dimension d of the input that reach into `out`.
+  Span sources_of(std::size_t d, const Span& out) const {
+    const std::int64_t reach = (g_.kernel[d] - 1) * g_.dilations[d];
+    const std::int64_t first = divide_up(out.begin + g_.pads[d] - reach, g_.strides[d]);
+    return {std::max<std::int64_t>(0, first),
+            std::min(g_.in[d], (out.end - 1 + g_.pads[d]) / g_.strides[d] + 1)};
+  }
+  float* element(const Part& p, std::int64_t line, std::int64_t column) const {
+    return p.y + (line * g_.out[1] + column) * g_.out_channels;
+  }
+
+  void start(const KernelArgs& args, const Part& p) const {
+    const auto* bias =
+        args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
+    for (std::int64_t line = p.out[0].begin; line < p.out[0].end; ++line) {
+      float* const y = element(p, line, p.out[1].begin);
+      const std::int64_t n = (p.out[1].end - p.out[1].begin) * g_.out_channels;
+      if (!bias) std::fill_n(y, n, 0.0f);
+      for (std::int64_t i = 0; bias && i < n; i += g_.out_channels)
+        std::copy_n(bias, g_.out_channels, y + i);
+    }
+  }
+
+  void add_part(const KernelArgs& args, const Part& p, float* sums, StopCheck& check) const {
+    start(args, p);
+    const Span lines = sources_of(0, p.out[0]), columns = sources_of(1, p.out[1]);
+    for (std::int64_t line = lines.begin; line < lines.end; ++line)
+      for (std::int64_t i = columns.begin; i < columns.end && !check.is_over(); i += at_once_) {
+        const std::int64_t n = std::min(at_once_, columns.end - i);
+        multiply_until({.a = p.x + (line * g_.in[1] + i) * g_.in_channels,
+                        .a_stride = g_.in_channels,
+                        .b = weights(),
+                        .b_stride = simd_panel,
+                        .b_panel = simd_panel * g_.in_channels,
+                        .c = sums,
+                        .c_stride = columns_,
+                        .rows = n,
+                        .depth = g_.in_channels,
+                        .columns = columns_},
+                       check);
+        for (std::int64_t r = 0; r < n && !check.spend(columns_ / 8); ++r)
+          add_position(p, line, i + r, sums + r * columns_);
+      }
+  }
+
+  // Adds the products of an element of the input by all taps to where these reach.
+  void add_position(const Part& p, std::int64_t line, std::int64_t column,
+                    const float* sums) const {
+    const std::int64_t at = column * g_.strides[1] - g_.pads[1];
+    const std::int64_t begin = std::max(at, p.out[1].begin);
+    const std::int64_t end = std::min(at + g_.kernel[1], p.out[1].end);
+    if (begin >= end) return;
+    for (std::int64_t k = 0; k < g_.kernel[0]; ++k) {
+      const std::int64_t to = line * g_.strides[0] - g_.pads[0] + k * g_.dilations[0];
+      if (to < p.out[0].begin || to >= p.out[0].end) continue;
+      const float* from = sums + (k * g_.kernel[1] + begin - at) * g_.out_channels;
+      float* const y = element(p, to, begin);
+      const std::int64_t n = (end - begin) * g_.out_channels;
+      if (n >= 16) {
+        simd().axpy(1, from, y, n);
+      } else {
+        for (std::int64_t j = 0; j < n; ++j) y[j] += from[j];
+      }
+    }
+  }
+
+  std::int64_t columns_, at_once_, tasks_;
+  std::array<std::int64_t, 2> parts_;
+};
+
 // ---- row-major: scaled rows --------------------------------------------------------------------
 
 class ByRows final : public Direct {
@@ -202,35 +335,58 @@ bool suits_direct(const KernelRequest& r) {
          r.outputs[0].shape.elements() > 0;
 }
 
-// The form of the weights: unchanged, a row of taps at a time, or in panels for matrix products.
-enum class Variant : std::uint8_t { rows, products };
+// The form of the weights: unchanged, a row of taps at a time; in panels for the products of each
+// tap; in panels of all taps.
+enum class Variant : std::uint8_t { rows, products, taps };
+
+std::string_view name_of(Variant v) {
+  return v == Variant::rows ? "rows" : v == Variant::products ? "products" : "taps";
+}
+
+Variant variant_for(const ConvPlane& g) {
+  // With fewer columns, panels would be mostly padding.
+  constexpr std::int64_t fewest_outputs = 16, fewest_columns = 8;
+  if (g.out_channels >= fewest_outputs) return Variant::products;
+  const bool has_one_product = g.groups == 1 && g.dilations[1] == 1;
+  return has_one_product && ByTaps::columns_of(g) >= fewest_columns ? Variant::taps : Variant::rows;
+}
+
+std::int64_t packed_floats(const KernelRequest& r, const ConvPlane& g, Variant variant) {
+  if (variant == Variant::rows) return r.shape(1).elements();
+  return variant == Variant::products ? g.packed_floats() : ByTaps::packed_floats(g);
+}
 
 Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g,
                                                         Variant variant) {
-  const bool by_products = variant == Variant::products;
-  const std::size_t size =
-      static_cast<std::size_t>(by_products ? g.packed_floats() : r.shape(1).elements());
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    if (!by_products) {
+    if (variant == Variant::rows) {
       std::memcpy(packed, t.data(), t.bytes());
       return {};
     }
-    // In a mapped file they may be unaligned.
-    std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
-    std::memcpy(w.data(), t.data(), t.bytes());
     // They are [groups * in, out, taps].
-    g.pack(reinterpret_cast<float*>(packed),
-           [&](std::int64_t group, std::int64_t c, std::int64_t m, std::int64_t t) {
-             const std::int64_t from = (group * g.in_channels + c) * g.out_channels + m;
-             return w[static_cast<std::size_t>(from * g.taps() + t)];
-           });
-    return {};
+    const auto weight = [&](std::int64_t group, std::int64_t c, std::int64_t m, std::int64_t tap) {
+      const std::int64_t from = (group * g.in_channels + c) * g.out_channels + m;
+      float w;  // may be unaligned in a mapped file
+      std::memcpy(&w, t.data() + (from * g.taps() + tap) * 4, sizeof w);
+      return w;
+    };
+    auto* to = reinterpret_cast<float*>(packed);
+    if (variant == Variant::products) {
+      g.pack(to, weight);
+      return {};
+    }
+    StopCheck check(r.target.stop);
+    pack_panels(g.in_channels, ByTaps::columns_of(g), to, simd_panel * g.in_channels, check,
+                [&](std::int64_t c, std::int64_t n) {
+                  return weight(0, c, n % g.out_channels, n / g.out_channels);
+                });
+    return r.target.packed();
   };
-  const std::string name = by_products ? cat("products|", g.groups) : std::string("rows");
-  return r.target.weights->find_or_make(cat("conv transpose|", name, "|", source.key()),
-                                        size * sizeof(float), fill);
+  return r.target.weights->find_or_make(
+      cat("conv transpose|", name_of(variant), "|", g.groups, "|", source.key()),
+      static_cast<std::size_t>(packed_floats(r, g, variant)) * sizeof(float), fill);
 }
 
 }  // namespace
@@ -238,18 +394,23 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
 Selection select_conv_transpose_direct(const KernelRequest& r) {
   if (!suits_direct(r)) return unsupported();
   const ConvPlane g = transposed_geometry(r);
-  // With fewer channels, panels would be mostly padding.
-  const bool by_products = g.out_channels >= 8;
-  QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products ? Variant::products : Variant::rows));
+  const Variant variant = variant_for(g);
+  QUERN_ASSIGN(auto weights, packed_weights(r, g, variant));
   KernelChoice choice;
-  choice.implementation = cat(by_products ? "products " : "rows ", simd().name);
+  choice.implementation = cat(name_of(variant), " ", simd().name);
   choice.packed_inputs = {false, true, false};
-  if (by_products) {
-    choice.input_layouts = {Layout::channels_last(r.shape(0))};
-    choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
+  if (variant == Variant::rows) {
+    choice.work = std::make_unique<ByRows>(g, std::move(weights));
+    return std::optional<KernelChoice>(std::move(choice));
+  }
+  choice.input_layouts = {Layout::channels_last(r.shape(0))};
+  choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
+  if (variant == Variant::products) {
     choice.work = std::make_unique<ByProducts>(g, std::move(weights));
   } else {
-    choice.work = std::make_unique<ByRows>(g, std::move(weights));
+    auto kernel = std::make_unique<ByTaps>(g, std::move(weights), r.target.team.threads);
+    choice.scratch_bytes = kernel->scratch_bytes();
+    choice.work = std::move(kernel);
   }
   return std::optional<KernelChoice>(std::move(choice));
 }

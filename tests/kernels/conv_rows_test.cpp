@@ -54,6 +54,39 @@ TEST(ConvTransposeKernel, OverlapAndPadsAreForOthers) {
   }
 }
 
+// As at the end of a vocoder: one or two channels from overlapping windows.
+TEST(ConvTransposeKernel, ByTapsIsCloseToTheReference) {
+  const TransposeCase cases[] = {
+      {{1, 18, 60}, {18, 1, 32}, {.window = {.strides = {8}}}},
+      {{2, 18, 90}, {18, 2, 20}, {.window = {.strides = {6}, .pads = {7, 7}}}},
+      {{1, 7, 33}, {7, 1, 16}, {.window = {.strides = {20}}}},  // with elements of no tap
+      {{1, 7, 3}, {7, 1, 40}, {.window = {.strides = {3}, .pads = {39, 5}}}},
+      {{1, 5, 200}, {5, 7, 5}, {.window = {.strides = {2}, .pads = {0, 3}}, .output_padding = {1}}},
+      {{2, 6, 7, 50}, {6, 3, 4, 9}, {.window = {.strides = {3, 2}, .pads = {1, 4, 2, 0}}}},
+      {{1, 6, 5, 9},
+       {6, 2, 3, 12},
+       {.window = {.strides = {1, 5}, .pads = {0, 0, 1, 1}, .dilations = {2, 1}}}},
+      {{1, 9, 40, 30}, {9, 2, 2, 2}, {.window = {.strides = {1, 2}, .pads = {1, 0, 0, 1}}}},
+      {{2, 11, 9, 40}, {11, 15, 4, 4}, {.window = {.strides = {2, 2}, .pads = {1, 1, 1, 1}}}},
+      {{1, 4, 60, 3}, {4, 1, 9, 1}, {.window = {.strides = {2, 1}, .dilations = {3, 1}}}},
+      {{1, 1, 1}, {1, 1, 64}, {.window = {.strides = {16}}}},
+      {{1, 3, 40}, {3, 1, 5000}, {.window = {.strides = {100}}}},
+  };
+  RandomTensors random(1);
+  for (const TransposeCase& c : cases)
+    for (bool with_bias : {true, false}) {
+      std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w)};
+      if (with_bias) inputs.push_back(random.floats({c.w[1]}));
+      const auto reference = values<float>(run(c.op, inputs));
+      for (int threads : {1, 2, 5}) {
+        const SelectedRun got = run_selected(c.op, inputs, {1}, 1, threads);
+        EXPECT_THAT(got.implementation, StartsWith("taps"));
+        EXPECT_THAT(values<float>(got.outputs[0]), Pointwise(FloatNear(5e-5f), reference))
+            << c.x.text() << " by " << c.w.text() << " with " << threads << " threads";
+      }
+    }
+}
+
 // Whatever oneDNN would take itself.
 SelectedRun run_depthwise(const Conv& op, const std::vector<Tensor>& inputs) {
   return run_selected(op, inputs, {1}, 1, 2, {}, select_conv_depthwise);

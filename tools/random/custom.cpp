@@ -36,16 +36,16 @@ std::optional<Chosen> choose(Builder& b) {
   return Chosen{std::move(op), &definition->functions(), info.domain, info.name};
 }
 
-struct Operand {
+struct CallOperand {
   DType dtype;
   Extents dims;
 };
 
 // The first is any; the others are as large, a list along its last axis, or one number.
-std::vector<Operand> draw_operands(Builder& b, std::size_t count, const DrawnValue& first) {
-  std::vector<Operand> operands = {{first.dtype, first.dims}};
+std::vector<CallOperand> draw_operands(Builder& b, std::size_t count, const DrawnValue& first) {
+  std::vector<CallOperand> operands = {{first.dtype, first.dims}};
   while (operands.size() < count) {
-    Operand o{first.dtype, first.dims};
+    CallOperand o{first.dtype, first.dims};
     const auto kind = b.rng.between(0, 3);
     if (kind == 1) o.dims = first.dims.empty() ? Extents() : Extents{first.dims.back()};
     if (kind == 2) o.dims = {};
@@ -57,10 +57,10 @@ std::vector<Operand> draw_operands(Builder& b, std::size_t count, const DrawnVal
 
 // The results in one run; nullopt if inference refuses the operands or leaves something open.
 std::optional<std::vector<TensorType>> results_of(const Chosen& c,
-                                                  const std::vector<Operand>& operands,
+                                                  const std::vector<CallOperand>& operands,
                                                   std::size_t run) {
   std::vector<InferInput> in;
-  for (const Operand& o : operands) {
+  for (const CallOperand& o : operands) {
     Dims dims;
     for (const Extent& e : o.dims) dims.emplace_back(e[run]);
     in.push_back({true, ValueType(o.dtype, std::move(dims)), nullptr});
@@ -78,7 +78,7 @@ std::optional<std::vector<TensorType>> results_of(const Chosen& c,
 }
 
 std::optional<std::vector<Effect>> effects_of(const Chosen& c,
-                                              const std::vector<Operand>& operands) {
+                                              const std::vector<CallOperand>& operands) {
   std::vector<Effect> effects;
   for (std::size_t run = 0; run < most_runs; ++run) {
     const auto types = results_of(c, operands, run);
@@ -106,7 +106,7 @@ bool custom(Builder& b) {
       b.rng.between(op.min_inputs, std::min<std::int64_t>(most, op.min_inputs + 2)));
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const DrawnValue first = b.take({.types = all_numbers(), .most_rank = 4});
-    const std::vector<Operand> operands = draw_operands(b, count, first);
+    const std::vector<CallOperand> operands = draw_operands(b, count, first);
     const auto effects = effects_of(*chosen, operands);
     if (!effects) continue;
     const bool fits =
