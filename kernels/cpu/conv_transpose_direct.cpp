@@ -209,12 +209,12 @@ class ByTaps final : public Direct {
     return p.y + (line * g_.out[1] + column) * g_.out_channels;
   }
 
-  void start(const KernelArgs& args, const Part& p) const {
+  void start(const KernelArgs& args, const Part& p, StopCheck& check) const {
     const auto* bias =
         args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
-    for (std::int64_t line = p.out[0].begin; line < p.out[0].end; ++line) {
+    const std::int64_t n = (p.out[1].end - p.out[1].begin) * g_.out_channels;
+    for (std::int64_t line = p.out[0].begin; line < p.out[0].end && !check.spend(n / 4); ++line) {
       float* const y = element(p, line, p.out[1].begin);
-      const std::int64_t n = (p.out[1].end - p.out[1].begin) * g_.out_channels;
       if (!bias) std::fill_n(y, n, 0.0f);
       for (std::int64_t i = 0; bias && i < n; i += g_.out_channels)
         std::copy_n(bias, g_.out_channels, y + i);
@@ -222,7 +222,7 @@ class ByTaps final : public Direct {
   }
 
   void add_part(const KernelArgs& args, const Part& p, float* sums, StopCheck& check) const {
-    start(args, p);
+    start(args, p, check);
     const Span lines = sources_of(0, p.out[0]), columns = sources_of(1, p.out[1]);
     for (std::int64_t line = lines.begin; line < lines.end; ++line)
       for (std::int64_t i = columns.begin; i < columns.end && !check.is_over(); i += at_once_) {

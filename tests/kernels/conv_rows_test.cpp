@@ -78,9 +78,11 @@ TEST(ConvTransposeKernel, ByTapsIsCloseToTheReference) {
       std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w)};
       if (with_bias) inputs.push_back(random.floats({c.w[1]}));
       const auto reference = values<float>(run(c.op, inputs));
+      const auto of_one = values<float>(run_selected(c.op, inputs, {1}, 1, 1).outputs[0]);
       for (int threads : {1, 2, 5}) {
         const SelectedRun got = run_selected(c.op, inputs, {1}, 1, threads);
         EXPECT_THAT(got.implementation, StartsWith("taps"));
+        EXPECT_EQ(values<float>(got.outputs[0]), of_one) << threads << " threads";
         EXPECT_THAT(values<float>(got.outputs[0]), Pointwise(FloatNear(5e-5f), reference))
             << c.x.text() << " by " << c.w.text() << " with " << threads << " threads";
       }
