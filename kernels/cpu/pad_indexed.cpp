@@ -114,6 +114,7 @@ Sources sources_of(const KernelRequest& r, const Pads& pads, std::size_t d, std:
   const std::int64_t kept = kept_of(r.shape(0), pads, d);
   Sources s;
   const auto list = [&](std::int64_t begin, std::int64_t end, std::vector<std::int64_t>& to) {
+    to.reserve(static_cast<std::size_t>(end - begin));
     for (std::int64_t i = begin; i < end; ++i)
       to.push_back((crop + pad_source(r.as<Pad>().mode, i - extend, kept)) * step);
   };
@@ -136,6 +137,7 @@ std::unique_ptr<CpuKernel> make_kernel(const KernelRequest& r, const Pads& pads,
   std::vector<std::size_t> order = order_of_memory(x.rank(), channels);
   const auto is_padded = [&](std::size_t d) { return pads.begin[d] != 0 || pads.end[d] != 0; };
   for (; order.size() > 1 && !is_padded(order.back()); order.pop_back()) run *= x[order.back()];
+  tables.reserve(order.size());
   for (std::size_t d : order) tables.push_back(sources_of(r, pads, d, in.strides[d] * size));
   return std::make_unique<PadIndexed>(std::move(tables), static_cast<std::size_t>(run));
 }

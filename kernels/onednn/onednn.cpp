@@ -372,7 +372,6 @@ typename Primitive::primitive_desc make_pd(Work work, const Attributes& a, const
 
 }  // namespace
 
-// NOLINTNEXTLINE(readability-function-size): the arguments of oneDNN's descriptor
 ConvGeometry geometry_of(const ResolvedWindow& window, const Shape& slid, const Shape& positions) {
   ConvGeometry g;
   for (std::size_t i = 0; i < window.rank(); ++i) {
@@ -400,6 +399,7 @@ bool has_short_code(const ResolvedWindow& window, const ConvGeometry& g, const S
          std::max(slid.back(), positions.back()) <= most_width[window.rank() - 1];
 }
 
+// NOLINTNEXTLINE(readability-function-size): the arguments of oneDNN's descriptor
 dnnl::convolution_forward::primitive_desc conv_pd(algorithm a, const Md& src, const Md& weights,
                                                   const std::optional<Md>& bias, const Md& dst,
                                                   const ConvGeometry& g, const Attributes& attr) {
