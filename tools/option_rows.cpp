@@ -162,8 +162,8 @@ OptionRows tuning_rows(DeviceArgs& a) {
 OptionRows memory_limit_rows(DeviceArgs& a) {
   return {{.names = "--memory-limit",
            .value = "BYTES",
-           .help = "what the weights with one arena may take, and reading and compiling the model; "
-                   "256MB and 1GiB are understood",
+           .help = "what the weights with one arena may take, reading and compiling the model, "
+                   "and generated inputs (else 4GiB); 256MB and 1GiB are understood",
            .target = &a.memory_limit},
           {.names = "--arena-limit",
            .value = "BYTES",

@@ -101,6 +101,27 @@ TEST(ConvOneDnn, PostOpsKeepNan) {
     expect_nan(BinaryPostOp{kind, 0, false}, cat("binary ", static_cast<int>(kind)));
 }
 
+// Its code grows with what a window reaches, with padding and with the length of lines.
+TEST(ConvOneDnn, OfShortCode) {
+  const auto onednn = implementation_of(Conv::def(), "onednn-direct");
+  if (!onednn) GTEST_SKIP() << "there is no oneDNN";
+  RandomTensors random(7);
+  const auto takes = [&](const Shape& x, const Shape& w, const Window& window) {
+    const Op op = Conv{.window = window};
+    const std::vector<Tensor> inputs = {random.floats(x), random.floats(w)};
+    return !run_selected({.op = op, .inputs = inputs, .constants = {1}, .select = onednn})
+                .implementation.empty();
+  };
+  EXPECT_TRUE(takes({1, 16, 50}, {16, 16, 3}, {.pads = {1, 1}}));
+  EXPECT_FALSE(takes({1, 16, 50}, {16, 16, 3}, {.pads = {513, 1}}));
+  EXPECT_FALSE(takes({1, 16, 50}, {16, 16, 3}, {.pads = {1, 513}}));
+  EXPECT_FALSE(takes({1, 16, 5000}, {16, 16, 2}, {.dilations = {4096}}));
+  EXPECT_TRUE(takes({1, 16, 4, 8192}, {16, 16, 3, 3}, {}));
+  EXPECT_FALSE(takes({1, 16, 4, 8193}, {16, 16, 3, 3}, {}));
+  EXPECT_TRUE(takes({1, 16, 4, 4, 60}, {16, 16, 3, 3, 3}, {}));
+  EXPECT_FALSE(takes({1, 16, 4, 4, 1025}, {16, 16, 3, 3, 3}, {}));
+}
+
 // What would take long in one call, in which no deadline is seen, is left to kernels that ask.
 TEST(ConvTransposeOneDnn, OfLittleWorkInOneCall) {
   const auto onednn = implementation_of(ConvTranspose::def(), "onednn");
