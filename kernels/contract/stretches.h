@@ -29,8 +29,8 @@ struct Stretch {
   }
 };
 
-// The first position past `at` under whose window other taps than `taps` lie, which are those of
-// `at` inside `in` elements: where one comes in at the window's begin, or one leaves at its end.
+// The next position, `out` at most, under whose window other taps lie inside the `in` elements than
+// `taps`: where one comes in at the window's begin, or one leaves at its end.
 inline std::int64_t next_change(const ResolvedWindow& w, std::size_t d, std::int64_t in,
                                 std::int64_t out, const TapRange& taps) {
   std::int64_t next = out;

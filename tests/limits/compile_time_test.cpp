@@ -153,7 +153,8 @@ TEST_P(FarWindows, TakeLittleCode) {
                    ? g.conv_transpose(x, weights, {}, {.pads = c.pads, .dilations = c.dilations})
                    : g.conv(x, weights, {}, {.pads = c.pads, .dilations = c.dilations}));
       auto graph = g.build();
-      if (!graph) return 0.0;  // a result of no size
+      EXPECT_TRUE(graph || is_transposed);
+      if (!graph) return 0.0;  // padding that leaves a transposed result of no size
       return process_ms_of([&] {
         const auto compiled =
             Executable::compile(std::move(*graph), nullptr, {.memory_limit = std::size_t{1} << 30});
